@@ -10,7 +10,7 @@ from base.setting_group import Duration, SettingGroup
 from kube.leader_election.lease_options import LeaseOptions
 from placement.decisions.decision_settings import DecisionOptions
 from scheduler.loop_settings import GangOptions, PreemptionOptions, RepairOptions
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.profiles.schedule_settings import ScheduleSettings
 from serving.server_settings import ServingOptions
 from tenants.tenant_settings import TenantOptions
 

@@ -31,8 +31,8 @@ from placement.filters.filter import Filter, Rejection, rejected
 from placement.scores.image_locality import ImageLocality
 from placement.scores.inter_pod_affinity import InterPodAffinityScore
 from placement.scores.node_affinity import NodeAffinityScore
+from placement.scores.node_score import NodeScore
 from placement.scores.pod_topology_spread import PodTopologySpreadScore
-from placement.scores.standard_score import StandardScore
 from placement.scores.taint_toleration import TaintTolerationScore
 from scorer.scores.score_catalogue import SCORES
 from scorer.scoring import score_pod
@@ -41,7 +41,7 @@ from testing.placement import per_node
 
 _LIMIT = 10e-3
 _POLICY = ScoringPolicy("measured", {"predicted_peak": 1.0}, SCORES)
-_STANDARD_SCORES: tuple[Callable[[], StandardScore], ...] = (
+_STANDARD_SCORES: tuple[Callable[[], NodeScore], ...] = (
     TaintTolerationScore,
     NodeAffinityScore,
     InterPodAffinityScore,
@@ -69,7 +69,7 @@ class Placer:
     beside_loops: list[float] = field(default_factory=list)
     passed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     filters: Sequence[Filter] = field(default_factory=standard_filters)
-    scores: Sequence[StandardScore] = field(default_factory=lambda: [make() for make in _STANDARD_SCORES])
+    scores: Sequence[NodeScore] = field(default_factory=lambda: [make() for make in _STANDARD_SCORES])
 
     def place(self, kind: str, number: int) -> None:
         """Choose a node for a pod and put it there."""

@@ -29,8 +29,8 @@ from scheduler.assembly import loop_role
 from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import LoopParts
 from scheduler.pod_reports import Reports
+from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.scheduling_metrics import SchedulingMetrics
-from scheduler.scheduling_tables import schedule_tables
 from scheduler.shard_tables import ShardLeases
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
@@ -160,7 +160,7 @@ class AnsweredLoop:
         )
         self.filters: tuple[Filter, ...] = (*standard_filters(), *self.policy.filters)
         fill(self.scorer, made)
-        self.tables.colocation.keep_up()
+        self.tables.common.keep_up()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

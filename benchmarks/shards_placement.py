@@ -38,8 +38,8 @@ from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.placing_core import placing_core
+from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
-from scheduler.scheduling_tables import schedule_tables
 from scheduler.shard_tables import ShardLeases
 from scheduler.shards.assignment import dispatcher, even_rooms
 from scheduler.shards.node_shards import HandedOver, handing_over
@@ -108,7 +108,7 @@ class Replicas:
         )
         core = placing_core(self._scorer, self._tables, profiles, options, clock=self._scorer.tables.clock)
         fill(self._scorer, made)
-        self._tables.colocation.keep_up()
+        self._tables.common.keep_up()
         nominations = PlannedNominations()
         with self._scorer.tables.reading() as cluster:
             nothing: Any = lambda *ignored: False  # noqa: E731

@@ -30,6 +30,7 @@ from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice, shadow_node
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView, Rejection
+from placement.guarded_plugin import plugin_points
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.node_order import order_points
 from placement.node_rules import node_rules
@@ -159,7 +160,7 @@ class Extender:
             scored = self._prepared_for(pod, nodes, policy) or self._scores.score(pod, nodes, policy.scoring)
         known = _known(nodes, scored.unknown_nodes)
         ranking = scored.ranking
-        order = self._order(pod, nodes, policy)
+        order = self._further_points(pod, nodes, policy)
         points = points_of(ranking, known, self.options.answers.score_per_point) + order
         ranking = ranking + order * self.options.answers.score_per_point
         named = shortened(points, self.options.answers.longest_reply)
@@ -275,13 +276,20 @@ class Extender:
         if row is not None:
             self._tables.believe(uid, row)
 
-    def _order(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Ints:
-        """(n_nodes,) points by which nodes come before others, whatever they score."""
+    def _further_points(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Ints:
+        """(n_nodes,) points by scores of other packages, and by which nodes come before others, whatever they score."""
         with self._scorer.tables.reading():
-            if policy.pools is None and not self.rules.has_order(self._view):
-                return np.zeros(len(nodes), dtype=np.int64)
-            preferences = self.rules.order_beside(policy.filters)
-            return order_points(pod, self._view, self._rows(nodes), policy, preferences)
+            scores, has_order = self.options.scores, policy.pools is not None or self.rules.has_order(self._view)
+            points = np.zeros(len(nodes), dtype=np.int64)
+            if not (scores or has_order):
+                return points
+            rows, weight = self._rows(nodes), self.options.answers.weight
+            for _, _, of_plugin in plugin_points(scores, pod, self._view, rows, policy, weight):
+                points += of_plugin
+            if has_order:
+                preferences = self.rules.order_beside(policy.filters)
+                points += order_points(pod, self._view, rows, policy, preferences)
+            return points
 
     def _rows(self, nodes: Sequence[str]) -> Ints:
         """(n_nodes,) rows of nodes, -1 = not known."""

@@ -39,6 +39,7 @@ from forecast_scheduler.commands.log_format import LogFormat, log_format_option
 from forecast_scheduler.commands.models_command import models
 from forecast_scheduler.commands.nodes import node, nodes
 from forecast_scheduler.commands.output_format import OutputFormat, output_format, reporting
+from forecast_scheduler.commands.plugins import plugins
 from forecast_scheduler.commands.policy.policy_command import policy
 from forecast_scheduler.commands.rebalance.rebalance_command import rebalance
 from forecast_scheduler.commands.render.render_command import render
@@ -123,6 +124,7 @@ for _command in (
     reporting(explain),
     reporting(jobs),
     reporting(tide),
+    reporting(plugins),
     reporting(tenants),
     rules,
     render,

@@ -1,4 +1,4 @@
-"""Changes of a cluster after which a pod that failed may fit: the events of queueing hints.
+"""Changes of a cluster after which a pod that failed may fit, and what a plugin says of them: queueing hints.
 
 The names are those of kube-scheduler (pkg/scheduler/framework/events.go), coarser where a distinction saves nothing.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final, Self
 
 from kube.objects.objects import NodeInfo, PodInfo
 
@@ -39,3 +40,29 @@ class ClusterEvent:
     before: NodeInfo | None = None
     pod: PodInfo | None = None
     group: str = ""
+
+
+class Hint(Enum):
+    """Whether an event may let a pod in that a plugin rejected (QueueingHint, KEP-4247)."""
+
+    QUEUE = "Queue"
+    SKIP = "QueueSkip"
+
+    @classmethod
+    def of(cls, helps: bool) -> Self:
+        """Return QUEUE if the event may help."""
+        return cls.QUEUE if helps else cls.SKIP
+
+
+NODE_EVENTS: Final = frozenset({EventKind.NODE_ADDED, EventKind.NODE_CHANGED})
+ROOM_EVENTS: Final = NODE_EVENTS | {EventKind.POD_LEFT}
+
+
+def is_another_node(event: ClusterEvent) -> bool:
+    """Whether a node is new, or is labelled, tainted or cordoned otherwise than before, or declares other features."""
+    node, before = event.node, event.before
+    return node is None or before is None or _facts(node) != _facts(before)
+
+
+def _facts(node: NodeInfo) -> tuple[object, ...]:
+    return node.labels, node.taints, node.unschedulable, node.ready, node.features

@@ -2,42 +2,34 @@
 (https://kubernetes.io/docs/concepts/scheduling-eviction/scheduling-framework/).
 
     queue      QueueSort  FlowOrder  PreEnqueue                       FlowOrder is ours: whose turn it is
-    cycle      PreFilter -> Filter -> PostFilter (nothing fits)
-                         -> NodePreference                             ours: which of the nodes that fit come first
-                         -> PreScore -> Score -> Reserve               in memory, under the lock of the tables
-    binding    Permit -> PreBind -> Bind -> PostBind                   slow, many at a time
+    cycle      Filter -> PostFilter (nothing fits)                     filters/filter.py, with PreFilter in one
+                      -> NodePreference                                ours: which of the nodes that fit come first
+                      -> Score -> Reserve                              scores/node_score.py, with PreScore in one
+    binding    PreBind -> Bind -> PostBind                             slow, many at a time
                Unreserve after any failure from Reserve on
 
 Filters and scores look at all nodes at once: arrays with one entry per row of the tables, not a call per node. A plugin
-is stateless or guards itself; everything of the cycle is called by one thread. A plugin that raises fails the pod, not
-the scheduler.
+is stateless or guards itself; everything of the cycle is called by one thread, under the lock of the tables. A plugin
+that raises fails the pod, not the scheduler.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from base.arrays import Bools, Ints
+from base.arrays import Ints
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.status import Status
 
 
-class Hint(Enum):
-    """Whether an event may let a pod in that a plugin rejected (QueueingHint, KEP-4247)."""
-
-    QUEUE = "Queue"
-    SKIP = "QueueSkip"
-
-
-@runtime_checkable
 class EnqueueExtensions(Protocol):
-    """A plugin that rejects says what may change its mind; one that does not say is woken by everything."""
+    """A plugin that rejects says what may change its mind: every Filter, and every PostFilter."""
 
     @property
     def name(self) -> str:
@@ -131,21 +123,6 @@ class PreEnqueue(Protocol):
         """Anything but success keeps the pod out, without an attempt."""
 
 
-NodesOrStatus = Bools | Status
-"""(n_rows,) nodes worth filtering, or why there is none."""
-
-
-class PreFilter(Protocol):
-    """Asked once per pod before the filters."""
-
-    @property
-    def name(self) -> str:
-        """Of the plugin."""
-
-    def pre_filter(self, pod: PodInfo, view: ClusterView) -> NodesOrStatus:
-        """Nodes worth filtering; SKIP = all."""
-
-
 @dataclass(frozen=True, slots=True)
 class Nomination:
     """Where room can be made for a pod.
@@ -158,12 +135,8 @@ class Nomination:
     victims: tuple[PodInfo, ...]
 
 
-class PostFilter(Protocol):
+class PostFilter(EnqueueExtensions, Protocol):
     """Asked when no node passes; the first that answers with a nomination decides."""
-
-    @property
-    def name(self) -> str:
-        """Of the plugin."""
 
     def post_filter(
         self, pod: PodInfo, view: ClusterView, filters: Sequence[Filter], rejections: Sequence[Rejection]
@@ -198,70 +171,6 @@ class NodePreference(Protocol):
         """
 
 
-@runtime_checkable
-class TellsApart(Protocol):
-    """A filter that looks at more than what like pods have in common."""
-
-    def tells_apart(self, pod: PodInfo) -> Hashable:
-        """Return what its answer depends on in addition, such as the owner or the age; None = nothing, at the moment.
-        Quick: asked of every pod.
-        """
-
-
-@runtime_checkable
-class CountsRoom(Protocol):
-    """A filter whose answer for like pods changes in one way while they land: nodes fill up."""
-
-    def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """(n_nodes,) pods like it that it lets onto each of these nodes, which it passes, one after the other."""
-
-
-@runtime_checkable
-class KnowsDomains(Protocol):
-    """A filter that lets a whole gang into one of several sets of nodes only. Preemption tries one after the other."""
-
-    def domains(self, pod: PodInfo, view: ClusterView) -> Sequence[Bools]:
-        """(n_rows,) each, the largest first; none = the pod is in no such gang, or members of it have chosen."""
-
-
-@runtime_checkable
-class KnowsVictims(Protocol):
-    """A filter whose own books say which pods are in a pod's way on a node. Preemption first tries nodes where these
-    cost least, and leaves out those where all that may go are not enough."""
-
-    def least_victims(
-        self, pod: PodInfo, row: int, pods: Sequence[PodInfo], standing: Callable[[PodInfo], int]
-    ) -> Sequence[PodInfo] | None:
-        """Of `pods`, who may go and are the most important first, the cheapest to lose so that this filter lets the pod
-        onto the node of the row; None = it would not if all of them went.
-
-        standing : what counts as a pod's priority, see placement/pod_importance.py
-        """
-
-
-@runtime_checkable
-class PreScore(Protocol):
-    """Asked once per pod before the scores."""
-
-    @property
-    def name(self) -> str:
-        """Of the plugin, which is also a Score."""
-
-    def pre_score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Status:
-        """SKIP = its score has nothing to say about this pod."""
-
-
-class Score(Protocol):
-    """Score and NormalizeScore in one: placement.scores.standard_score.StandardScore."""
-
-    @property
-    def name(self) -> str:
-        """Of the plugin."""
-
-    def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """(n_nodes,) 0..100, higher is better; rows: of the nodes that passed the filters."""
-
-
 class Reserve(Protocol):
     """Notified when a pod has been given a node; in memory, in the cycle."""
 
@@ -276,30 +185,9 @@ class Reserve(Protocol):
         """Undo; called after any later failure, also where `reserve` was not, and maybe twice."""
 
 
-class Permit(Protocol):
-    """May hold a pod back that has a node."""
-
-    @property
-    def name(self) -> str:
-        """Of the plugin."""
-
-    def permit(self, pod: PodInfo, node: str) -> Status:
-        """Success = approved, UNSCHEDULABLE = denied, WAIT = until approved by name, at most `wait_seconds`."""
-
-
 class PreBind(Protocol):
-    """Work before binding; may take long and is called by a thread of the binding."""
-
-    @property
-    def name(self) -> str:
-        """Of the plugin."""
-
-    def pre_bind(self, pod: PodInfo, node: str) -> Status:
-        """Anything but success ends the binding."""
-
-
-class AwaitedPreBind(Protocol):
-    """PreBind for what others take minutes to do: any number of pods wait in the event loop, and block none."""
+    """Work before binding, which others may take minutes to do: any number of pods wait in the event loop, and block
+    none."""
 
     @property
     def name(self) -> str:

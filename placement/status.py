@@ -14,8 +14,8 @@ class Code(Enum):
     SUCCESS = "Success"
     UNSCHEDULABLE = "Unschedulable"  # not now; evicting other pods, or another event, may help
     UNRESOLVABLE = "UnschedulableAndUnresolvable"  # evicting other pods does not help
-    WAIT = "Wait"  # Permit: not yet
-    SKIP = "Skip"  # PreFilter, PreScore: the plugin has nothing to say about this pod
+    WAIT = "Wait"  # PostFilter: not yet
+    SKIP = "Skip"  # Bind: the plugin leaves this pod to the next one
     ERROR = "Error"
 
 

@@ -10,8 +10,9 @@ from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.scheduling_gates import SchedulingGates
-from placement.plugins import Bind, NodePreference, PostFilter, PreEnqueue, PreScore, Score
+from placement.plugins import Bind, NodePreference, PostFilter, PreEnqueue
 from placement.policies.policy import Policies
+from placement.scores.node_score import NodeScore
 from scheduler.binding.bind_plugins import DefaultBinder, DryRun
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.in_flight_limit import InFlightLimit
@@ -24,8 +25,7 @@ from scheduler.node_guard import NodeGuard, change_of
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.profile import PodsToPlace, SchedulingProfile
-from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.schedule_settings import LoopSettings
 from scheduler.scheduling_tables import ScheduleTables
 from scheduler.shard_tables import ShardTables
 
@@ -42,7 +42,7 @@ def standard_profile(
     preferences: Sequence[NodePreference] = (),
     pre_enqueue: Sequence[PreEnqueue] = (),
     post_filters: Sequence[PostFilter] = (),
-    scores: Sequence[tuple[Score, int]] = (),
+    scores: Sequence[tuple[NodeScore, int]] = (),
     score_per_point: float = 0.2,
 ) -> SchedulingProfile:
     """Return a profile with all of kube-scheduler's filters and scores, the predicted peak, and what it has of its own.
@@ -51,7 +51,7 @@ def standard_profile(
     instead         : filters that take the place of standard ones of the same name
     further_filters : for every pod, whatever its policy says: NominatedPods, PredictedGap
     preferences     : in the order in which they narrow the nodes
-    scores          : with their weights; those that are PreScore plugins, too, are asked before
+    scores          : with their weights
     """
     replaced = {one.name: one for one in (fit, *instead)}
     standard = (replaced.get(one.name, one) for one in standard_filters())
@@ -64,14 +64,13 @@ def standard_profile(
         preferences=tuple(preferences),
         pre_enqueue=tuple(pre_enqueue),
         post_filters=tuple(post_filters),
-        pre_scores=tuple(one for one, _ in scores if isinstance(one, PreScore)),
         scores=tuple(scores),
         score_per_point=score_per_point,
     )
 
 
 def assembled_profiles(
-    settings: ScheduleSettings,
+    settings: LoopSettings,
     policies: Policies,
     tables: ScheduleTables,
     bind: Bind,
@@ -92,7 +91,6 @@ def assembled_profiles(
     of_volumes = () if volumes is None else (volumes,)
     of_devices = NominatedDevices(rules.devices, tables.nominated)
     gates = (SchedulingGates(open_gate),) if open_gate else ()
-    no_claims = NoResourceClaims(tables.class_resources)
     preemption = _preemption(settings, tables, clock)
     tenants = tables.tenants
     shards = tables.shards
@@ -107,7 +105,7 @@ def assembled_profiles(
             BindingPlugins(
                 bind=(guard, *of_shards, *alone, bind),
                 reserve=(guard, *alone, *of_volumes, *own.reserve),
-                awaited=(*of_volumes, *own.awaited),
+                pre_bind=(*of_volumes, *own.pre_bind),
                 post_bind=tuple(own.post_bind),
             ),
             fit=tables.fit,
@@ -116,11 +114,10 @@ def assembled_profiles(
                 *of_shards,
                 tables.nominated,
                 of_devices,
-                tables.colocation.filter,
+                *tables.common.filters,
                 *(() if tenants is None else (tenants.filter,)),
                 *rules.filters,
                 *own.filters,
-                *(() if own.has_claims else (no_claims,)),
             ),
             preferences=(
                 *(() if tenants is None else (tenants.limit,)),
@@ -160,7 +157,7 @@ def live_profiles(
     )
 
 
-def loop_role(settings: ScheduleSettings, shards: ShardTables | None = None) -> LoopRole:
+def loop_role(settings: LoopSettings, shards: ShardTables | None = None) -> LoopRole:
     """Return the role of our own loops: they bind, or in a dry run say what they would. shards: None = all pods of
     these profiles are placed here."""
     names = frozenset(settings.scheduler_names.values())
@@ -196,7 +193,7 @@ def _default_binder(parts: LoopParts, limit: InFlightLimit) -> Bind:
     return ReservationBinder(parts.session, parts.reservations, of_pods, devices_of=rules.annotations_of)
 
 
-def _preemption(settings: ScheduleSettings, tables: ScheduleTables, clock: Callable[[], float]) -> Sequence[PostFilter]:
+def _preemption(settings: LoopSettings, tables: ScheduleTables, clock: Callable[[], float]) -> Sequence[PostFilter]:
     """Return the last post filter of every profile, none if preemption is off."""
     if not settings.preemption.enabled:
         return ()

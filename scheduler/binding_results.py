@@ -226,13 +226,10 @@ class BindingResults(NodesAndPodsOnly):
             self._queue.remove(uid)
             self._telling.forget(uid)
             return
-        result = AttemptResult.UNSCHEDULABLE if outcome.is_rejected else AttemptResult.ERROR
-        self._metrics.attempt(result, pod.scheduler_name)
-        self._telling.failed(pod, outcome.reason, reason="Unschedulable" if outcome.is_rejected else "SchedulerError")
+        self._metrics.attempt(AttemptResult.ERROR, pod.scheduler_name)
+        self._telling.failed(pod, outcome.reason, reason="SchedulerError")
         with self._scorer.tables.reading() as cluster:
-            if queued is not None and outcome.is_rejected:
-                self._queue.rejected([queued], frozenset({outcome.plugin}), outcome.reason)
-            elif queued is not None:
+            if queued is not None:
                 self._queue.failed([queued])
             # One that the queue has forgotten, or never knew: it was assumed when this process began to follow it.
             known = cluster.state.pods.get(uid)

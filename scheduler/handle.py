@@ -2,7 +2,8 @@
 
 kube-scheduler hands `framework.Handle` to its plugins (pkg/scheduler/framework/interface.go). Ours is made before the
 cluster is read, so that the tables of a profile follow it from the first object on. A profile is a folder in profiles/
-with a function `build(handle) -> ProfileParts`, and a line in profiles/registry.py.
+with a function that returns ProfileParts, and a line in profiles/registry.py. The framework knows none of them:
+profiles/schedule_tables.py hands them in.
 
     settings --> Handle --build--> ProfileParts --> profile (assembly.py), tables (tables.py), upkeep
 """
@@ -24,12 +25,12 @@ from kube.session.api_session import ApiSession
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.node_rules import NodeRules
-from placement.plugins import AwaitedPreBind, NodePreference, PostBind, PostFilter, PreEnqueue, Reserve, Score
+from placement.plugins import NodePreference, PostBind, PostFilter, PreBind, PreEnqueue, Reserve
+from placement.scores.node_score import NodeScore
 from scheduler.gangs.directory import GangDirectory
-from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue_tables import LatestStarts, QueueTables
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.queue_tables import OwnNodes, QueueTables
+from scheduler.schedule_settings import LoopSettings
 from scheduler.tenant_tables import TenantTables
 from scorer.scorer import Scorer
 from serving.threads import Upkeep
@@ -49,12 +50,11 @@ class Handle:
 
     scorer: Scorer
     cluster: AssumingCluster
-    settings: ScheduleSettings
+    settings: LoopSettings
     rules: NodeRules
     index: PlacementIndex
     gangs: GangDirectory | None
-    colocation: Colocation
-    starts: LatestStarts
+    nodes: OwnNodes
     queues: QueueTables | None
     tenants: TenantTables | None
     class_resources: dict[str, str]
@@ -102,7 +102,6 @@ class ProfileParts:
     """What a profile has in addition to what all profiles share. See standard_profile and BindingPlugins for the words.
 
     instead       : filters in place of standard ones of the same name
-    has_claims    : whether it allocates ResourceClaims; else NoResourceClaims keeps pods with claims waiting
     first, last   : preferences before and after those of the rules; the order of machine groups comes before all
     view_tables   : that filters read of the view
     followers     : tables that follow the cluster, in the order in which they are attached
@@ -113,20 +112,22 @@ class ProfileParts:
                     returns says whether that is done
     standing      : of the profile's pods where victims are chosen: lower goes first; None = their priority
     may_preempt   : of the profile's pods; None = each may
+    decided_alone : why one replica has to decide about a pod of the profile wherever it may go, '' = any may; None = of
+                    all its pods any may
     upkeep        : makes what goes on around the profile in threads
+    keep_up       : does once what these do again and again, for a process without threads
     tables        : the profile's own tables, for code that knows the profile
     """
 
     instead: Sequence[Filter] = ()
-    has_claims: bool = False
     filters: Sequence[Filter] = ()
     first: Sequence[NodePreference] = ()
     last: Sequence[NodePreference] = ()
     gates: Sequence[PreEnqueue] = ()
     post_filters: Sequence[PostFilter] = ()
-    scores: Sequence[tuple[Score, int]] = ()
+    scores: Sequence[tuple[NodeScore, int]] = ()
     reserve: Sequence[Reserve] = ()
-    awaited: Sequence[AwaitedPreBind] = ()
+    pre_bind: Sequence[PreBind] = ()
     post_bind: Sequence[PostBind] = ()
     view_tables: Sequence[Follower] = ()
     followers: Sequence[Follower] = ()
@@ -136,5 +137,7 @@ class ProfileParts:
     read_again: Callable[[], Callable[[], bool]] | None = None
     standing: Callable[[PodInfo], int] | None = None
     may_preempt: Callable[[PodInfo], bool] | None = None
+    decided_alone: Callable[[PodInfo], str] | None = None
     upkeep: Callable[[Surroundings], Upkeep] = _no_upkeep
+    keep_up: Callable[[], None] = lambda: None
     tables: object = None

@@ -17,7 +17,7 @@ from placement.reservations.reservations import Reservations
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding_results import Telling
 from scheduler.profile import PodsToPlace, SchedulingProfile
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.schedule_settings import LoopSettings
 from scheduler.scheduler import Together
 from scheduler.scheduling_metrics import SchedulingMetrics
 from scheduler.scheduling_tables import ScheduleTables
@@ -80,7 +80,7 @@ class LoopParts:
     reservations : that this process places; None = it places none
     """
 
-    settings: ScheduleSettings
+    settings: LoopSettings
     role: LoopRole
     scorer: Scorer
     tables: ScheduleTables

@@ -16,10 +16,7 @@ from base.periodic_task import PeriodicTask
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.handle import Surroundings
 from scheduler.placing_core import PlacingCore
-from scheduler.pod_reports import PodEvents
-from scheduler.queue_tables import QueueTables
-from scheduler.quota_queues.owner_shares import ShareGauges
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.schedule_settings import LoopSettings
 from scheduler.shard_tables import ShardTables
 from scheduler.shards.assignment import Dispatcher
 from scheduler.shards.foreign_pods import PodLists
@@ -78,7 +75,7 @@ class ShardUpkeep(BackgroundThread):
     def __init__(
         self,
         tables: ShardTables,
-        settings: ScheduleSettings,
+        settings: LoopSettings,
         core: PlacingCore,
         *,
         since_round: Callable[[], float | None],
@@ -143,31 +140,13 @@ class ShardUpkeep(BackgroundThread):
 _LOOK_SECONDS: Final = 1.0
 
 
-def queue_upkeep(tables: QueueTables, scorer: Scorer, around: Surroundings) -> Upkeep:
-    """Return the thread that writes events about annotations that cannot be read, and the metrics of shares."""
-    events = PodEvents(around.post, instance=around.instance, what="queues")
-
-    def look() -> None:
-        with scorer.tables.reading():
-            unread = tables.unread.take()
-        if around.may_write():
-            for pod, mistakes in unread:
-                events.tell(pod, "UnreadAnnotation", mistakes)
-
-    look_again = PeriodicTask("unread-annotations", _LOOK_SECONDS, look, after=around.after)
-    return Upkeep((events, look_again), (ShareGauges(tables.shares),))
-
-
-_TENANT_UPKEEP_LOOK_SECONDS: Final = 1.0
-
-
 def tenant_upkeep(tables: TenantTables, scorer: Scorer, around: Surroundings) -> Upkeep:
     """Return the thread, none where what is lent does not depend on the forecast; metrics and routes."""
     threads: list[BackgroundThread] = []
     if tables.need is not None:
         tables.need.expect()
         look = partial(_look, tables.need)
-        threads.append(PeriodicTask("needs-of-tenants", _TENANT_UPKEEP_LOOK_SECONDS, look, after=around.after))
+        threads.append(PeriodicTask("needs-of-tenants", _LOOK_SECONDS, look, after=around.after))
 
     def report(n_hours: int) -> TenantsReport:
         return live_report(scorer.tables, tables.quotas, tables.need, n_hours=n_hours)

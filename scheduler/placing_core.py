@@ -18,7 +18,6 @@ from placement.index.index import INDEXED_KINDS
 from placement.plugins import EnqueueExtensions, Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.cycle.cycle import Observe, SchedulingCycle
-from scheduler.filter_hints import FILTER_HINTS
 from scheduler.loop_settings import QueueOptions
 from scheduler.profile import PodsToPlace, SchedulingProfile
 from scheduler.queue.active import PrioritySort
@@ -51,12 +50,11 @@ class PlacingCore:
         if tables.gangs is not None:
             tables.gangs.listeners.append(self._group_changed)
         tables.ended.append(self._nomination_ended)
-        tables.colocation.listeners.append(self.forecast_changed)
         tables.rules.listen(self.forecast_changed)
         if tables.tenants is not None:
             tables.tenants.quotas.on_change.append(self._quotas_changed)
             tables.tenants.quotas.ledger.on_less_waiting.append(self._less_is_owed)
-        for parts in tables.profiles.values():
+        for parts in (tables.common, *tables.profiles.values()):
             parts.listen(self.forecast_changed, self.try_again)
 
     def cycle(
@@ -164,9 +162,8 @@ def placing_core(
 
 
 def _hints_of(profile: SchedulingProfile) -> Mapping[str, EnqueueExtensions]:
-    """Of all plugins that may reject a pod of the profile: their own, else what is known of kube-scheduler's."""
-    own = [one for one in (*profile.filters, *profile.post_filters) if isinstance(one, EnqueueExtensions)]
-    return {**FILTER_HINTS, **{one.name: one for one in own}}
+    """Of all plugins that may reject a pod of the profile."""
+    return {one.name: one for one in (*profile.filters, *profile.post_filters)}
 
 
 class _Owners:

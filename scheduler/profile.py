@@ -5,39 +5,16 @@ Which pods a process places: by their schedulerName, and where pods are advised 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Filter, Rejection
-from placement.plugins import NodePreference, PostFilter, PreEnqueue, PreFilter, PreScore, Score
+from placement.filters.filter import Filter
+from placement.plugins import NodePreference, PostFilter, PreEnqueue
 from placement.policies.policy import Policies, Policy
-from placement.status import Code, Status
+from placement.scores.node_score import NodeScore
 from scheduler.binding.binding_plugins import BindingPlugins
-
-
-@dataclass(frozen=True, slots=True)
-class _PreFiltering:
-    """A PreFilter plugin among the filters: all nodes are looked at at once either way."""
-
-    plugin: PreFilter
-
-    @property
-    def name(self) -> str:
-        return self.plugin.name
-
-    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """Nodes that are not worth filtering."""
-        answer = self.plugin.pre_filter(pod, view)
-        if not isinstance(answer, Status):
-            return (Rejection(~answer, "node(s) didn't satisfy plugin(s) [" + self.name + "]", preemptible=False),)
-        if answer.code in (Code.SUCCESS, Code.SKIP):
-            return ()
-        nowhere = np.ones(view.n_rows, dtype=bool)
-        return (Rejection(nowhere, answer.reason, preemptible=answer.code is Code.UNSCHEDULABLE),)
 
 
 @dataclass(slots=True)
@@ -58,11 +35,9 @@ class SchedulingProfile:
     binding: BindingPlugins
     filters: tuple[Filter, ...] = ()
     pre_enqueue: tuple[PreEnqueue, ...] = ()
-    pre_filters: tuple[PreFilter, ...] = ()
     post_filters: tuple[PostFilter, ...] = ()
     preferences: tuple[NodePreference, ...] = ()
-    pre_scores: tuple[PreScore, ...] = ()
-    scores: tuple[tuple[Score, int], ...] = ()
+    scores: tuple[tuple[NodeScore, int], ...] = ()
     score_per_point: float = 0.2
     _filters_of: dict[int, tuple[Policy, tuple[Filter, ...]]] = field(default_factory=dict)
 
@@ -71,13 +46,12 @@ class SchedulingProfile:
         return self.filters_for(self.policies.choose(pod).policy)
 
     def filters_for(self, policy: Policy) -> tuple[Filter, ...]:
-        """All filters for pods of a policy, PreFilter plugins first."""
+        """All filters for pods of a policy."""
         known = self._filters_of.get(id(policy))
         if known is not None and known[0] is policy:
             return known[1]
-        all_of_them = (*map(_PreFiltering, self.pre_filters), *self.filters, *policy.filters)
         by_name: dict[str, Filter] = {}
-        for one in all_of_them:
+        for one in (*self.filters, *policy.filters):
             by_name.setdefault(one.name, one)
         if len(self._filters_of) > 64:  # policies of documents that were replaced
             self._filters_of.clear()

@@ -1,7 +1,7 @@
 """What queues keep in addition to the scorer's tables, for pods of all profiles: made before the cluster is read.
 
-pods, Jobs, CronJobs --> latest starts --> units and their order
-pods, nodes -----------> shares of owners --> whose turn it is
+pods, latest starts --> units and their order
+pods, nodes ---------> shares of owners --> whose turn it is
 """
 
 from __future__ import annotations
@@ -11,23 +11,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import NodeInfo, PodInfo
+from placement.devices.declared_devices import node_gpus, pod_gpus
 from placement.filters.domain import DOMAIN_LABEL
 from placement.node_rule_settings import DeviceOptions
 from placement.virtual_node_table import REAL, Claims
-from scheduler.profiles.gpu.tide.gpu_holders import node_gpus, pod_gpus
-from scheduler.profiles.job.cron.cron_jobs import CronJobs
-from scheduler.profiles.job.due_times import DatedTerms, DueTimes
-from scheduler.profiles.job.job_annotations import UnreadTerms
-from scheduler.profiles.job.profile import JOB
 from scheduler.queue.queued_pods import Units
 from scheduler.quota_queues.fair_order import FairFlows
 from scheduler.quota_queues.owner_shares import CardAmounts, Shares
 from scheduler.quota_queues.queue_of import QueueOf, QueueOwner
 from scheduler.quota_queues.quota_units import FlowSort, QueueUnits
 from scheduler.quota_queues.tenant_levels import TenantLevels
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.schedule_settings import LoopSettings
 from scheduler.scheduling_answers import QueueShare
 from scorer.scorer import Scorer
 from tenants.ledger import QuotaLedger
@@ -41,11 +36,6 @@ class OwnNodes:
     domains: frozenset[str]
     claims: Claims
 
-    @classmethod
-    def of(cls, settings: ScheduleSettings) -> OwnNodes:
-        """Raises InputError, see Provider."""
-        return cls(frozenset((settings.domain, *settings.share_nodes)), Claims(settings.job.serverless))
-
     def in_domain(self, node: NodeInfo) -> bool:
         """Whether it is of a domain that we may use."""
         return node.labels.get(DOMAIN_LABEL, "") in self.domains
@@ -56,38 +46,13 @@ class OwnNodes:
 
 
 @dataclass(frozen=True, slots=True)
-class LatestStarts:
-    """By when pods have to start. cron_jobs: followed where the job profile runs, else empty."""
-
-    cron_jobs: CronJobs
-    dated: DatedTerms
-    due_of: Callable[[PodInfo], float]
-
-
-def latest_starts(cluster: AssumingCluster, settings: ScheduleSettings) -> LatestStarts:
-    """To be called under the lock of the tables."""
-    state, cron_jobs = cluster.state, CronJobs()
-    dated = DatedTerms(state.jobs)
-    due_times = DueTimes(cluster.expected_runs, cron_jobs, zone=settings.job.storm.zone)
-
-    def due_of(pod: PodInfo) -> float:
-        return due_times.of(pod, state.service_key(pod), dated.of(pod))
-
-    return LatestStarts(cron_jobs, dated, due_of)
-
-
-@dataclass(frozen=True, slots=True)
 class QueueTables:
-    """
-    flows, sort : for the queue, with `units`
-    unread      : annotations about time that cannot be read
-    """
+    """flows, sort: for the queue, with `units`."""
 
     queue_of: QueueOf
     shares: Shares
     flows: FairFlows
     sort: FlowSort
-    unread: UnreadTerms
     due_of: Callable[[PodInfo], float]
     is_job: Callable[[PodInfo], bool]
 
@@ -123,24 +88,28 @@ class QueueTables:
 
 def queue_tables(
     scorer: Scorer,
-    settings: ScheduleSettings,
-    starts: LatestStarts,
+    settings: LoopSettings,
+    nodes: OwnNodes,
     devices: DeviceOptions,
+    *,
+    due_of: Callable[[PodInfo], float],
+    job_name: str | None = None,
     ledger: QuotaLedger | None = None,
 ) -> QueueTables | None:
     """Attached to the tables of the scorer; None = all pods go by priority and age. Raises InputError.
 
-    devices : how nodes and pods speak of cards
-    ledger  : of the tenants that have a queue; None = none has
+    nodes    : that this process places on
+    devices  : how nodes and pods speak of cards
+    due_of   : unix seconds by which a pod has to start, inf = whenever
+    job_name : schedulerName of pods that are jobs; None = no profile here has such
+    ledger   : of the tenants that have a queue; None = none has
     """
-    has_queues = JOB in settings.profiles or bool(settings.queues)
+    has_queues = job_name is not None or bool(settings.queues)
     if not has_queues and ledger is None:
         return None
-    names, job_name = settings.scheduler_names, settings.scheduler_names.get(JOB)
-    nodes = OwnNodes.of(settings)
     queue_of = QueueOf(
         settings.queues,
-        {name: profile for profile, name in names.items()},
+        {name: profile for profile, name in settings.scheduler_names.items()},
         tenant_of=None if ledger is None else partial(_tenant_of, ledger),
     )
     means_cards = (*devices.resources, devices.shared_memory_resource, devices.count_resource)
@@ -152,10 +121,7 @@ def queue_tables(
             otherwise=nodes.in_domain,
             cards=CardAmounts(frozenset(filter(None, means_cards)), pod_gpus(devices), node_gpus(devices)),
         )
-        ours = frozenset(names.values())
-        unread = UnreadTerms(cluster.state, lambda pod: pod.scheduler_name in ours)
-        for follower in (shares, unread):
-            scorer.tables.attach((), follower)
+        scorer.tables.attach((), shares)
     return QueueTables(
         queue_of=queue_of,
         shares=shares,
@@ -167,8 +133,7 @@ def queue_tables(
             ages=lambda: has_queues or (ledger is not None and bool(ledger.tree.quotas)),
         ),
         sort=FlowSort(queue_of.queues),
-        unread=unread,
-        due_of=starts.due_of,
+        due_of=due_of,
         is_job=lambda pod: pod.scheduler_name == job_name,
     )
 

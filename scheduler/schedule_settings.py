@@ -10,9 +10,6 @@ from base.setting_group import Duration
 from kube.leader_election.lease_options import LeaseOptions
 from placement.decisions.decision_settings import DecisionOptions
 from scheduler.loop_settings import GangOptions, PreemptionOptions, QueueOptions, RepairOptions, ShardOptions
-from scheduler.profiles.gpu.gpu_settings import GpuOptions
-from scheduler.profiles.job.job_settings import JobOptions
-from scheduler.profiles.online.colocation_settings import GapOptions
 from scheduler.quota_queues.quota_queue_settings import FairOptions
 from serving.server_settings import ServingOptions
 from tenants.tenant_settings import TenantOptions
@@ -20,8 +17,8 @@ from tenants.tenant_settings import TenantOptions
 Share = Annotated[float, Field(gt=0, le=10)]
 
 
-class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
-    """How `schedule` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+class LoopSettings(ServingOptions, QueueOptions, FairOptions):
+    """How scheduling loops run, whatever their profiles."""
 
     group: ClassVar[str] = "schedule"
 
@@ -76,10 +73,7 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     tenants: TenantOptions = Field(default_factory=TenantOptions)
     lease: LeaseOptions = Field(default_factory=LeaseOptions)
     shards: ShardOptions = Field(default_factory=ShardOptions)
-    colocation: GapOptions = Field(default_factory=GapOptions)
     repair: RepairOptions = Field(default_factory=RepairOptions)
-    job: JobOptions = Field(default_factory=JobOptions)
-    gpu: GpuOptions = Field(default_factory=GpuOptions)
 
     @property
     def scheduler_names(self) -> dict[str, str]:
@@ -89,8 +83,8 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
 
     @property
     def all_scheduler_names(self) -> dict[str, str]:
-        """schedulerName by profile, of those that do not run here, too."""
-        return {"online": self.scheduler_name, "gpu": self.gpu.scheduler_name, "job": self.job.scheduler_name}
+        """Return schedulerName by profile, of those for which a setting names it, whether they run here or not."""
+        return {}
 
     @field_validator("profiles")
     @classmethod
@@ -109,16 +103,4 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     def _shards_have_leases(self) -> Self:
         if self.shards.enabled and not self.lease.enabled:
             raise ValueError("shards.enabled needs lease.enabled: Leases say which replica owns which nodes")
-        return self
-
-    @model_validator(mode="after")
-    def _names_of_their_own(self) -> Self:
-        profile_of: dict[str, str] = {}
-        for profile, name in self.scheduler_names.items():
-            if name in profile_of:
-                raise ValueError(
-                    f"each profile has a scheduler name of its own, {profile_of[name]} and {profile} both have "
-                    f"{name!r}: set scheduler_name, gpu.scheduler_name or job.scheduler_name"
-                )
-            profile_of[name] = profile
         return self

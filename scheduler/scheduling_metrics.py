@@ -22,7 +22,6 @@ STAGES: Final = (
     "pop",
     "post_filter",
     "cycle",
-    "wait_on_permit",
     "binding_queue",
     "pre_bind",
     "bind",

@@ -33,13 +33,8 @@ from scheduler.gangs.group_watch import GroupPhases, PodGroupSink
 from scheduler.handle import Handle, ProfileParts
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.sitting_pods import SittingPods
-from scheduler.profiles.gpu.gpu_tables import GpuTables
-from scheduler.profiles.gpu.profile import GPU
-from scheduler.profiles.job.job_tables import JobTables
-from scheduler.profiles.online.colocation_loop import Colocation
-from scheduler.profiles.registry import builder
-from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.queue_tables import OwnNodes, QueueTables, queue_tables
+from scheduler.schedule_settings import LoopSettings
 from scheduler.shard_tables import ShardLeases, ShardTables, shard_tables
 from scheduler.tenant_tables import TenantTables, tenant_tables
 from scorer.scorer import Scorer
@@ -54,7 +49,7 @@ class ScheduleTables:
     ended           : called with nominations that ended, see NominatedPods
     queues          : None = all pods go by priority and age
     tenants         : None = quotas are not heeded
-    profiles        : parts of those that run here, by name
+    profiles        : parts of those that run here, by name; `common`: what each of them has in addition
     class_resources : see Handle
     rooms           : held for pods that are still to come
     shards          : None = this process places on all nodes
@@ -69,7 +64,7 @@ class ScheduleTables:
     budgets: DisruptionBudgets
     nominated: NominatedPods
     sitting: SittingPods
-    colocation: Colocation
+    common: ProfileParts
     ended: list[Callable[[PodInfo, str], None]]
     queues: QueueTables | None
     tenants: TenantTables | None
@@ -77,16 +72,6 @@ class ScheduleTables:
     class_resources: Mapping[str, str]
     rooms: HeldRooms
     shards: ShardTables | None = None
-
-    @property
-    def jobs(self) -> JobTables | None:
-        """Return the tables of the job profile; None = it does not run here."""
-        return next((one.tables for one in self.profiles.values() if isinstance(one.tables, JobTables)), None)
-
-    @property
-    def gpus(self) -> GpuTables | None:
-        """Return the tables of the GPU profile; None = it does not run here."""
-        return next((one.tables for one in self.profiles.values() if isinstance(one.tables, GpuTables)), None)
 
     def n_assumed(self) -> int:
         """Pods that are assumed to be bound; without the lock of the tables."""
@@ -106,7 +91,7 @@ class ScheduleTables:
 
     def subscriptions(self) -> tuple[Subscription[Any], ...]:
         """Resources that only these tables, those of the rules and those of the profiles read."""
-        of_profiles = (one.subscriptions for one in self.profiles.values())
+        of_profiles = (one.subscriptions for one in (self.common, *self.profiles.values()))
         return (*self._awaited(), *self.rules.subscriptions(), *chain.from_iterable(of_profiles))
 
     def _awaited(self) -> tuple[Subscription[Any], ...]:
@@ -115,49 +100,43 @@ class ScheduleTables:
         return (budgets, *quotas, *(Subscription(WATCHED_GROUPS[api], phases) for api, phases in self.phases.items()))
 
 
-def schedule_tables(
-    scorer: Scorer,
-    settings: ScheduleSettings,
-    rule_options: NodeRuleOptions,
-    session: ApiSession | None = None,
-    held: ShardLeases | None = None,
+def loop_tables(
+    handle: Handle, profiles: Mapping[str, ProfileParts], common: ProfileParts, held: ShardLeases | None = None
 ) -> ScheduleTables:
-    """Return tables that are attached to those of the scorer, which has not read its cluster yet. Raises InputError.
+    """Return tables that are attached to those of the scorer, which has not read its cluster yet; under their lock.
 
-    session : that claims are written with; None = they are not
-    held    : says which nodes are ours; None = all are
+    profiles : by name, of those that run here
+    common   : what each of them has in addition
+    held     : says which nodes are ours; None = all are
     """
-    ended = list[Callable[[PodInfo, str], None]]()
+    scorer, cluster, settings, gangs = handle.scorer, handle.cluster, handle.settings, handle.gangs
+    ended, budgets = list[Callable[[PodInfo, str], None]](), DisruptionBudgets()
     ours = frozenset(settings.scheduler_names.values())
 
     def notify_ended(pod: PodInfo, node: str) -> None:
         for listener in ended:
             listener(pod, node)
 
-    with scorer.tables.reading() as cluster:
-        handle = handle_of(scorer, cluster, settings, rule_options, session)
-        gangs, budgets = handle.gangs, DisruptionBudgets()
-        fit = NodeResourcesFit(device_class_resources=handle.class_resources)
-        profiles = {name: builder(name)(handle) for name in settings.profiles}
-        shards = None if held is None else shard_tables(handle, held)
-        nominated = NominatedPods(
-            cluster.state, fit=fit, is_ours=lambda pod: pod.scheduler_name in ours, ended=notify_ended
-        )
-        standing = {
-            settings.scheduler_names[name]: one.standing for name, one in profiles.items() if one.standing is not None
-        }
-        sitting = SittingPods(
-            cluster.state,
-            budgets,
-            gangs,
-            standing_of=lambda pod: standing.get(pod.scheduler_name, priority_of)(pod),
-        )
-        of_profiles = (follower for one in profiles.values() for follower in one.followers)
-        for follower in (*of_profiles, nominated, sitting):
-            scorer.tables.attach((), follower)
+    fit = NodeResourcesFit(device_class_resources=handle.class_resources)
+    shards = None if held is None else shard_tables(handle, profiles, held)
+    nominated = NominatedPods(
+        cluster.state, fit=fit, is_ours=lambda pod: pod.scheduler_name in ours, ended=notify_ended
+    )
+    standing = {
+        settings.scheduler_names[name]: one.standing for name, one in profiles.items() if one.standing is not None
+    }
+    sitting = SittingPods(
+        cluster.state,
+        budgets,
+        gangs,
+        standing_of=lambda pod: standing.get(pod.scheduler_name, priority_of)(pod),
+    )
+    parts = (common, *profiles.values())
+    for follower in (*(follower for one in parts for follower in one.followers), nominated, sitting):
+        scorer.tables.attach((), follower)
     of_tenants = () if handle.tenants is None else (handle.tenants.quotas.ledger,)
     return ScheduleTables(
-        view=handle.view(*of_tenants, *(table for one in profiles.values() for table in one.view_tables)),
+        view=handle.view(*of_tenants, *(table for one in parts for table in one.view_tables)),
         rules=handle.rules,
         assumed=cluster.assumed,
         fit=fit,
@@ -168,7 +147,7 @@ def schedule_tables(
         budgets=budgets,
         nominated=nominated,
         sitting=sitting,
-        colocation=handle.colocation,
+        common=common,
         ended=ended,
         queues=handle.queues,
         tenants=handle.tenants,
@@ -182,11 +161,19 @@ def schedule_tables(
 def handle_of(
     scorer: Scorer,
     cluster: AssumingCluster,
-    settings: ScheduleSettings,
+    settings: LoopSettings,
     rule_options: NodeRuleOptions,
-    session: ApiSession | None = None,
+    nodes: OwnNodes,
+    *,
+    due_of: Callable[[PodInfo], float],
+    job_name: str | None,
+    session: ApiSession | None,
 ) -> Handle:
-    """Return what profiles are built with; index, gangs, rules and queues follow the tables. Raises InputError."""
+    """Return what profiles are built with; index, gangs, rules and queues follow the tables. Raises InputError.
+
+    due_of, job_name : see queue_tables
+    session          : that claims are written with; None = they are not
+    """
     class_resources: dict[str, str] = {}
     ours = frozenset(settings.scheduler_names.values())
     index = PlacementIndex(cluster.state)
@@ -204,8 +191,7 @@ def handle_of(
     rules = node_rules(cluster, rule_options, gangs, clock=scorer.tables.clock, class_resources=class_resources)
     for follower in rules.followers():
         scorer.tables.attach((), follower)
-    starts = latest_starts(cluster, settings)
-    tenants = tenant_tables(scorer, cluster, settings, rules.devices.options)
+    tenants = tenant_tables(scorer, cluster, settings, nodes, rules.devices.options)
     shared = tenants.quotas.ledger if tenants is not None and settings.tenants.fair else None
     return Handle(
         scorer=scorer,
@@ -214,16 +200,11 @@ def handle_of(
         rules=rules,
         index=index,
         gangs=gangs,
-        colocation=schedule_colocation(scorer, settings),
-        starts=starts,
-        queues=queue_tables(scorer, settings, starts, rules.devices.options, shared),
+        nodes=nodes,
+        queues=queue_tables(
+            scorer, settings, nodes, rules.devices.options, due_of=due_of, job_name=job_name, ledger=shared
+        ),
         tenants=tenants,
         class_resources=class_resources,
         session=session,
     )
-
-
-def schedule_colocation(scorer: Scorer, settings: ScheduleSettings) -> Colocation:
-    """With bounds that reach as far ahead as any profile looks."""
-    hours = settings.gpu.idle_cpu.hours if GPU in settings.profiles else 0
-    return Colocation(scorer.tables, settings.colocation, hours=hours, after=lambda: scorer.tables.synced)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from kubernetes.client import ApiClient
 
@@ -12,10 +11,8 @@ from kube.leader_election.lease import running_time
 from kube.leader_election.lease_set import LeaseSet
 from kube.objects.objects import PodInfo
 from placement.machine_groups.membership import BORROW
-from scheduler.handle import Handle
-from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
+from scheduler.handle import Handle, ProfileParts
 from scheduler.queue.queued_pods import unit_by_owner
-from scheduler.schedule_settings import ScheduleSettings
 from scheduler.shards.foreign_pods import ForeignPods
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.one_decider import DecidedAlone, OneDecider, WideTerms
@@ -55,8 +52,8 @@ class ShardTables:
     stale: list[Callable[[], None]]
 
 
-def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
-    """Attached to the tables of the scorer, under their lock."""
+def shard_tables(handle: Handle, profiles: Mapping[str, ProfileParts], held: ShardLeases) -> ShardTables:
+    """Attached to the tables of the scorer, under their lock. profiles: by name, of those that run here"""
     scorer, cluster, settings = handle.scorer, handle.cluster, handle.settings
     options, names = settings.shards, shard_names(settings.lease, settings.shards)
     stale = list[Callable[[], None]]()
@@ -80,6 +77,16 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
     def has_quota(namespace: str) -> bool:
         return tenants is not None and tenants.quotas.ledger.tree.has_namespace(namespace)
 
+    alone = {
+        settings.scheduler_names[name]: one.decided_alone
+        for name, one in profiles.items()
+        if one.decided_alone is not None
+    }
+
+    def by_profile(pod: PodInfo) -> str:
+        reason = alone.get(pod.scheduler_name)
+        return "" if reason is None else reason(pod)
+
     def decides(namespace: str, scheduler_name: str, annotations: Mapping[str, str]) -> bool:
         """What `decider` may say of a pod of which no more is known."""
         return held.leads() and (
@@ -87,14 +94,14 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
             or bool(handle.class_resources)
             or BORROW in annotations
             or has_quota(namespace)
-            or _profile_may_mind(settings, scheduler_name)
+            or scheduler_name in alone
         )
 
     decider = OneDecider(
         terms,
         class_resources=handle.class_resources,
         has_quota=has_quota,
-        by_profile=partial(_reason_of_profile, settings),
+        by_profile=by_profile,
     )
     if tenants is not None:
         tenants.quotas.on_change.append(look_again)
@@ -130,18 +137,3 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         wall=scorer.tables.clock,
     )
     return ShardTables(held, ownership, responsibility, foreign, moves, DecidedAlone(held.leads), stale)
-
-
-def _profile_may_mind(settings: ScheduleSettings, scheduler_name: str) -> bool:
-    is_tidal = settings.gpu.tide.enabled and scheduler_name == settings.gpu.scheduler_name
-    return is_tidal or scheduler_name == settings.job.scheduler_name
-
-
-def _reason_of_profile(settings: ScheduleSettings, pod: PodInfo) -> str:
-    """Storms, valley and providers reckon with the jobs of the whole cluster, tide with all training pods."""
-    if pod.scheduler_name == settings.job.scheduler_name:
-        return "jobs are planned over all nodes"
-    is_gpu = pod.scheduler_name == settings.gpu.scheduler_name
-    if is_gpu and settings.gpu.tide.enabled and role_of(pod.annotations) is Role.TRAINING:
-        return "the tide counts training pods over all nodes"
-    return ""

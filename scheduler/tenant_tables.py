@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
+from placement.devices.declared_devices import node_gpus, pod_gpus
 from placement.node_rule_settings import DeviceOptions
 from placement.pods_to_hold import ADVICE
-from scheduler.profiles.gpu.tide.gpu_holders import node_gpus, pod_gpus
 from scheduler.queue_tables import OwnNodes
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.schedule_settings import LoopSettings
 from scorer.scorer import Scorer
 from tenants.elastic_quota_plugin import ElasticQuotaFilter, QuotaLimit
 from tenants.expected_need import ExpectedNeed
@@ -47,10 +47,11 @@ class TenantTables:
 
 
 def tenant_tables(
-    scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSettings, devices: DeviceOptions
+    scorer: Scorer, cluster: AssumingCluster, settings: LoopSettings, nodes: OwnNodes, devices: DeviceOptions
 ) -> TenantTables | None:
     """Attached to the tables of the scorer, under their lock; None = quotas are not heeded. Raises InputError.
 
+    nodes   : that this process places on
     devices : how nodes and pods speak of cards
     """
     options = settings.tenants
@@ -58,7 +59,7 @@ def tenant_tables(
         return None
     ledger = QuotaLedger(cluster.state, PodAmounts(cluster, pod_gpus(devices)), open_gate=ADVICE)
     cards = tuple(filter(None, (*devices.resources, devices.count_resource)))
-    nodes, cards_of = OwnNodes.of(settings), node_gpus(devices)
+    cards_of = node_gpus(devices)
     of_nodes = PoolOfNodes(ledger, cluster.state, counts=nodes.are_real, cards_of=cards_of, card_resources=cards)
     pool = of_nodes if options.pool is QuotaPool.NODES else None
     quotas = Quotas(ledger, run_seconds=_run_seconds(cluster), longest_loan=options.longest_loan, pool=pool)

@@ -17,10 +17,10 @@ import numpy as np
 from base.arrays import Ints
 from forecast.calendar import SLOT_MINUTES
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Hint, Preferred
+from placement.plugins import Preferred
 from tenants.quota_tree import NO_QUOTA
 from tenants.quotas import Quotas
 
@@ -29,11 +29,11 @@ NAME: Final = "ElasticQuota"
 _SLOT_SECONDS: Final = 60.0 * SLOT_MINUTES
 
 
-class ElasticQuotaFilter:
-    """Implements Filter, TellsApart and EnqueueExtensions."""
+class ElasticQuotaFilter(PlainFilter):
+    """Admits a pod or keeps it from every node, by the quota of its tenant."""
 
-    name: Final = NAME
-    woken_by: Final = frozenset(
+    name = NAME
+    woken_by = frozenset(
         {
             EventKind.POD_LEFT,
             EventKind.POD_CHANGED,
@@ -61,6 +61,10 @@ class ElasticQuotaFilter:
         if quotas.tree.row_of(pod) == NO_QUOTA:
             return None
         return int(quotas.loan_seconds(pod) // _SLOT_SECONDS)
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        """QuotaLimit hands in no more pods than the quota admits."""
+        return True
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """Pods of any quota that leave may help, others do not."""

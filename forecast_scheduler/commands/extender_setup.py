@@ -26,6 +26,7 @@ from kube.events.event_recorder import api_server_post
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
+from placement.plugin_loading import used_plugins
 from scorer.background import CapacityEvents, ScorerBackground
 from scorer.scorer import Scorer
 from serving.threads import running
@@ -84,6 +85,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             decisions,
             ChargeCollector(extender),
             EffectCollector(scorer, shaped_pods(scorer)),
+            *used_plugins(settings.plugins).collectors(),
             *upkeep.collectors,
         ]
         if policies is not None:

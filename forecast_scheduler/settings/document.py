@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -24,8 +24,9 @@ from base.setting_group import Country, SettingGroup, what_is_allowed
 from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_yaml
 from forecast_scheduler.settings.sections import ExtenderSettings, PolicySettings, ScorerSettings, TrainSettings
 from placement.node_rule_settings import NodeRuleOptions
+from placement.plugin_options import PluginOptions
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.profiles.schedule_settings import ScheduleSettings
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
@@ -121,6 +122,10 @@ class Settings(SettingGroup):
     policies: PolicySettings = Field(default_factory=PolicySettings)
     webhook: WebhookOptions = Field(default_factory=WebhookOptions)
 
+    plugins: dict[str, PluginOptions] = Field(default_factory=dict)
+    """Plugins of other packages, by the name of their entry point (docs/extend/plugins.md). What is not named here is
+    not loaded."""
+
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:
     """Settings from a file (or the one FORECAST_SCHEDULER_CONFIG names) and the environment; InputError if wrong."""
@@ -215,8 +220,13 @@ def _first_mistake(error: ValidationError, source: str) -> str:
 def _keys_of_group(path: list[str]) -> list[str]:
     group: type[BaseModel] = Settings
     for part in path:
-        inner = group.model_fields[part].annotation
-        assert isinstance(inner, type)
-        assert issubclass(inner, BaseModel)
-        group = inner
+        if part in group.model_fields:  # else the place in a list, or the name in a mapping of groups
+            group = _group_in(group.model_fields[part].annotation) or group
     return list(group.model_fields)
+
+
+def _group_in(annotation: Any) -> type[BaseModel] | None:
+    """The group that a field holds, or holds a list or mapping of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((one for part in get_args(annotation) if (one := _group_in(part))), None)

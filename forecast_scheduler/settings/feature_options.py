@@ -10,6 +10,8 @@ from extender.score_sources import RemoteScorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.sections import ExtenderSettings
 from placement.node_rule_settings import NodeRuleOptions, TopologyOptions
+from placement.plugin_loading import used_plugins
+from placement.plugin_options import EXTENDER
 from placement.policies.compiling import PolicyDefaults, settings_policy
 from placement.policies.filter_choice import (
     FilterOptions,
@@ -19,7 +21,7 @@ from placement.policies.filter_choice import (
 from placement.policies.policy import Policy
 from scheduler.overcommit.repair_loop import RepairLoopOptions
 from scheduler.profiles.gpu.idle_cpu.offline_pods import offline_pods
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.profiles.schedule_settings import ScheduleSettings
 from scorer.options import ScorerOptions, ScoringOptions
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.server_settings import ServingOptions
@@ -62,7 +64,7 @@ def check_profiles(settings: ScheduleSettings) -> None:
 def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
     """What policies leave out, they have from here."""
     scorer, ours = scorer_options(settings), settings.schedule
-    rules = settings.node_rules
+    rules, plugins = settings.node_rules, used_plugins(settings.plugins)
     options = FilterOptions(
         domain=ours.domain,
         shared=tuple(ours.share_nodes),
@@ -71,8 +73,10 @@ def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
         cards=rules.cards,
         devices=rules.devices,
         is_offline=offline_pods(ours.gpu, rules.devices).is_offline,
+        plugins=plugins.filters(),  # those that are on for a profile are in its list
     )
-    return PolicyDefaults(scorer.scores.weights, scorer.scores, options)
+    names = tuple(one.name for one, _ in plugins.scores(""))
+    return PolicyDefaults(scorer.scores.weights, scorer.scores, options, score_plugins=names)
 
 
 def schedule_policy(settings: Settings) -> Policy:
@@ -113,6 +117,7 @@ def extender_options(whole: Settings) -> ExtenderOptions:
         cards=card_rule(options),
         rules=extender_rules(whole),
         answers=settings,
+        scores=used_plugins(whole.plugins).scores(EXTENDER),
     )
 
 
@@ -124,7 +129,7 @@ def extender_rules(whole: Settings) -> NodeRuleOptions:
 
 def filter_options(whole: Settings) -> FilterOptions:
     """What the filters go by; policies may say otherwise."""
-    settings, rules = whole.extender, whole.node_rules
+    settings, rules, plugins = whole.extender, whole.node_rules, used_plugins(whole.plugins)
     return FilterOptions(
         domain=settings.domain,
         daemons=tuple(settings.daemon_schedulers),
@@ -134,6 +139,8 @@ def filter_options(whole: Settings) -> FilterOptions:
         groups=rules.machine_groups,
         cards=rules.cards,
         devices=rules.devices,
+        plugins=plugins.filters(),
+        plugins_on=plugins.filters(EXTENDER),
     )
 
 
@@ -141,7 +148,8 @@ def policy_defaults(settings: Settings) -> PolicyDefaults:
     """What policies leave out, they have from here."""
     scorer, extender = scorer_options(settings), settings.extender
     longest = None if extender.scorer.url is None else extender.deadline
-    return PolicyDefaults(scorer.scores.weights, scorer.scores, filter_options(settings), longest)
+    names = tuple(one.name for one, _ in used_plugins(settings.plugins).scores(EXTENDER))
+    return PolicyDefaults(scorer.scores.weights, scorer.scores, filter_options(settings), longest, names)
 
 
 def remote_scorer(settings: ExtenderSettings) -> RemoteScorer | None:

@@ -63,7 +63,14 @@ def _section(group: type[SettingGroup], path: str) -> Iterator[str]:
         yield "\n".join(["| key | default | allowed | meaning |", "|---|---|---|---|", *rows]) + "\n"
     for name, one in inner.items():
         if one is not None:
-            yield from _section(one, prefix + name + ("" if _is_group(group.model_fields[name].annotation) else "[]"))
+            yield from _section(one, prefix + name + _place(group.model_fields[name].annotation))
+
+
+def _place(annotation: Any) -> str:
+    """What stands between the key of a field and those of the group in it."""
+    if _is_group(annotation):
+        return ""
+    return ".NAME" if get_origin(annotation) is dict else "[]"
 
 
 def _is_group(annotation: Any) -> bool:

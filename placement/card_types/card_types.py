@@ -27,16 +27,16 @@ from placement.card_types.card_demand import CardDemand
 from placement.card_types.card_scarcity import CardCollector, CardScarcity, model_sums, pressures
 from placement.card_types.card_type_requests import CardTypeRequest, accepted, ranks, wish_of
 from placement.card_types.listed_cards import RARE, ListedCards, asks_for_cards
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.devices.device_table import DeviceTable
-from placement.filters.filter import ClusterView, Rejection, rejected
+from placement.filters.filter import ClusterView, PlainFilter, Rejection, rejected
 from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
 from placement.node_rule_settings import CardOptions, Even, Protection
-from placement.plugins import Hint, Preferred
+from placement.plugins import Preferred
 
 
-class CardTypes:
+class CardTypes(PlainFilter):
     """Filter, NodePreference and EnqueueExtensions. The queue is to receive `CardScarcity.on_change` as
     FORECAST_CHANGED.
 
@@ -73,6 +73,10 @@ class CardTypes:
         wish = wish_of(pod, self._devices.options.model_labels)
         kept = _by_model(rare & ~self._named(wish)[: len(rare)], self._devices.model) > 0
         return [*rejections, *found(kept & ~rejected(rejections, view.n_rows), view, RARE, preemptible=False)]
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        """What is rare is looked at every few seconds, not when pods land."""
+        return True
 
     def _named(self, wish: CardTypeRequest) -> Bools:
         """(n_models,) models that the pod asks for by name. One that chooses nodes by label knows what it asks for:

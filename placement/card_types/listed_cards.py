@@ -19,7 +19,7 @@ from kube.objects.objects import PodInfo
 from placement.card_names import listed, of_any_type
 from placement.card_types.card_type_requests import wish_of
 from placement.devices.device_demand import demand_mistake, gpu_demand
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_annotations import GPU_TYPE, comes_with_node, names_in
 from placement.filters.rejections import found
 from placement.node_rule_settings import CardOptions, DeviceOptions, Protection
@@ -29,7 +29,7 @@ RARE: Final = "node(s) had rare cards that the pod does not name"
 _WITHOUT: Final = "node(s) had cards, and the pod asks for none"
 
 
-class ListedCards:
+class ListedCards(PlainFilter):
     """Unresolvable. Pods of a DaemonSet are let through.
 
     The types that a pod names are a requirement, whatever is protected.
@@ -63,6 +63,9 @@ class ListedCards:
         if self.options.without_cards is Protection.HARD and self.is_kept_off(pod) and group_of(pod) is None:
             rejections += found(self._with_cards(view), view, _WITHOUT, preemptible=False)
         return rejections
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
 
     def last(self, pod: PodInfo, view: ClusterView) -> Bools:
         """(n_rows,) nodes that come after all others for the pod."""

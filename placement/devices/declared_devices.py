@@ -19,14 +19,14 @@ Of a pod that waits none of this counts: the Binding writes over it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from cluster.tables.columns import whole_units
 from kube.objects.objects import ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX, NodeInfo, PodInfo
-from placement.devices.device_demand import GpuDemand
+from placement.devices.device_demand import WHOLE, GpuDemand, gpu_demand
 from placement.node_rule_settings import DeviceOptions
 
 GPU_INDEX: Final = ANNOTATION_PREFIX + "gpu-index"
@@ -127,6 +127,32 @@ def cards_of(node: NodeInfo | None, options: DeviceOptions) -> NodeCards:
 def model_of(node: NodeInfo, options: DeviceOptions) -> str:
     """The card model that the first of the labels says; '' = none does."""
     return next((node.labels[label] for label in options.model_labels if node.labels.get(label)), "")
+
+
+PodGpus = Callable[[PodInfo, NodeInfo | None], float]
+"""GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""
+
+
+NodeGpus = Callable[[NodeInfo], float]
+
+
+def pod_gpus(options: DeviceOptions) -> PodGpus:
+    """Whole ones and shares; a share that is asked for by memory counts as a whole one until there is a node."""
+
+    def gpus(pod: PodInfo, node: NodeInfo | None) -> float:
+        demand = gpu_demand(pod, options)
+        if demand is None:
+            return 0.0
+        if not demand.memory_units:
+            return demand.count * demand.milli / WHOLE
+        return demand.count * min(WHOLE, demand.on(cards_of(node, options).memory)) / WHOLE
+
+    return gpus
+
+
+def node_gpus(options: DeviceOptions, offered: Callable[[str], int] = lambda node: 0) -> NodeGpus:
+    """As many as there are. offered: by slices on a node by name, where no device plugin offers any."""
+    return lambda node: float(cards_of(node, options).n or offered(node.name))
 
 
 def _units(amounts: Mapping[str, float], kind: str) -> int:

@@ -18,14 +18,13 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.devices.declared_devices import cards_of
 from placement.devices.device_demand import WHOLE, GpuDemand, asks_by_name, demand_mistake, gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.devices.node_devices import NodeDevices
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import every_node, found
-from placement.plugins import Hint
 from placement.pod_importance import Cost, Standing, cost_of
 
 
@@ -97,10 +96,11 @@ _SHARED_NODE: Final = "node(s) had shared devices, and the pod requests whole on
 _WHOLE_NODE: Final = "node(s) had devices handed out whole, and the pod asks for a share"
 
 
-class GpuDevices:
-    """Implements CountsRoom, KnowsVictims and EnqueueExtensions, too."""
+class GpuDevices(PlainFilter):
+    """Devices are counted one by one: a share of one has no name that requests could be added up by."""
 
     name = "GpuDevices"
+    knows_victims = True
     woken_by = frozenset(
         {
             EventKind.NODE_ADDED,
@@ -174,7 +174,7 @@ class GpuDevices:
         """Whether DynamicResources gives the pod its devices where no device plugin offers them."""
         return any(kind in pod.requests and kind in self._class_resources for kind in self._options.resources)
 
-    # KnowsVictims
+    # Preemption
 
     def least_victims(
         self, pod: PodInfo, row: int, pods: Sequence[PodInfo], standing: Callable[[PodInfo], int]
@@ -209,7 +209,10 @@ class GpuDevices:
         by_index = not asks_by_name(pod, self._options)
         return {uid for uid, holder in node.holders.items() if holder.by_index != by_index}
 
-    # CountsRoom
+    # Like pods
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
 
     def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """(n_nodes,) pods like it until no device has enough left; no end to it for pods without devices."""
@@ -225,7 +228,7 @@ class GpuDevices:
             np.minimum(pods, self._devices.free_memory[rows] // demand.memory_units, out=pods)
         return np.asarray(pods.sum(axis=1))
 
-    # EnqueueExtensions
+    # The queue
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """Return QUEUE if devices may have come, or a pod that held some has gone; only the pod itself can mend a

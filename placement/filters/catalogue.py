@@ -1,13 +1,11 @@
-"""All filters of kube-scheduler by the name of their plugin, in the order in which it runs them, with the kinds of
-objects that each needs in addition to nodes and pods.
+"""All filters of kube-scheduler by the name of their plugin, in the order in which it runs them.
 
 Source: apis/config/v1/default_plugins.go of v1.36. v1.37 asks NodeName first, which rejects no pod that waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from base.errors import UnknownName
@@ -27,34 +25,24 @@ from placement.filters.taint_toleration import TaintToleration
 from placement.filters.volume_binding import VolumeBinding
 from placement.filters.volume_restrictions import VolumeRestrictions
 from placement.filters.volume_zone import VolumeZone
-from placement.index.storage import STORAGE_KINDS
 
-
-@dataclass(frozen=True, slots=True)
-class StandardFilter:
-    """make: a new one; reads: kinds of objects that it needs in addition to nodes and pods."""
-
-    make: Callable[[], Filter]
-    reads: tuple[Kind, ...] = ()
-
-
-STANDARD_FILTERS: Final = {
-    one.make().name: one
+STANDARD_FILTERS: Final[Mapping[str, Callable[[], Filter]]] = {
+    one.name: one
     for one in (
-        StandardFilter(SchedulingGates),
-        StandardFilter(NodeUnschedulable),
-        StandardFilter(NodeName),
-        StandardFilter(TaintToleration),
-        StandardFilter(NodeAffinity),
-        StandardFilter(NodePorts),
-        StandardFilter(NodeResourcesFit),
-        StandardFilter(VolumeRestrictions, STORAGE_KINDS),
-        StandardFilter(NodeVolumeLimits, STORAGE_KINDS),
-        StandardFilter(VolumeBinding, STORAGE_KINDS),
-        StandardFilter(VolumeZone, STORAGE_KINDS),
-        StandardFilter(PodTopologySpread),
-        StandardFilter(InterPodAffinity, (Kind.NAMESPACES,)),
-        StandardFilter(NodeDeclaredFeatures),
+        SchedulingGates,
+        NodeUnschedulable,
+        NodeName,
+        TaintToleration,
+        NodeAffinity,
+        NodePorts,
+        NodeResourcesFit,
+        VolumeRestrictions,
+        NodeVolumeLimits,
+        VolumeBinding,
+        VolumeZone,
+        PodTopologySpread,
+        InterPodAffinity,
+        NodeDeclaredFeatures,
     )
 }
 
@@ -65,10 +53,9 @@ def standard_filters(names: Iterable[str] | None = None) -> tuple[Filter, ...]:
     for name in wanted:
         if name not in STANDARD_FILTERS:
             raise UnknownName("filter", name, list(STANDARD_FILTERS))
-    return tuple(one.make() for name, one in STANDARD_FILTERS.items() if name in wanted)
+    return tuple(make() for name, make in STANDARD_FILTERS.items() if name in wanted)
 
 
 def kinds_read(filters: Collection[Filter]) -> tuple[Kind, ...]:
     """Return the kinds of objects that these filters need in addition to nodes and pods."""
-    names = {one.name for one in filters}
-    return tuple(dict.fromkeys(kind for name, one in STANDARD_FILTERS.items() if name in names for kind in one.reads))
+    return tuple(dict.fromkeys(kind for one in filters for kind in one.reads))

@@ -14,7 +14,7 @@ import numpy as np
 
 from base.arrays import Bools
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
 from placement.index.node_labels import ABSENT, NodeLabels
@@ -23,7 +23,7 @@ DOMAIN_LABEL: Final = ANNOTATION_PREFIX + "domain"
 _REASON: Final = "node(s) belonged to another scheduling domain"
 
 
-class Domain:
+class Domain(NodeFilter):
     """Unresolvable. It holds for every pod but those of DaemonSets that a scheduler of `daemons` places: nodes of every
     domain need their network and drivers."""
 

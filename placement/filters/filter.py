@@ -1,22 +1,27 @@
 """What a filter is: a pod and the cluster in, rejections out. "No" is a value, not an exception.
 
+A filter also states its own facts: what may change its answer, and what others may assume of it. The defaults are slow
+and right, whatever the filter does.
+
 The statuses are those of staging/src/k8s.io/kube-scheduler/framework/interface.go: `preemptible` distinguishes
 Unschedulable (evicting pods may help) from UnschedulableAndUnresolvable (it cannot).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from base.arrays import Bools
+from base.arrays import Bools, Ints
 from cluster.follower import Follower
 from cluster.tables.state import ClusterState
 from cluster.tracking import TrackedCluster
+from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
+from placement.cluster_events import NODE_EVENTS, ClusterEvent, EventKind, Hint, is_another_node
 from placement.index.index import PlacementIndex
 
 
@@ -63,16 +68,94 @@ class Rejection:
     about_pod: bool = False
 
 
-class Filter(Protocol):
-    """A filter, stateless: the same pod and cluster give the same answer. `name` is that of the plugin upstream."""
+class Filter(ABC):
+    """A filter, stateless: the same pod and cluster give the same answer.
 
-    @property
-    def name(self) -> str:
-        """As in a KubeSchedulerConfiguration."""
+    name          : that of the plugin upstream, as in a KubeSchedulerConfiguration
+    reads         : kinds of objects that it needs in addition to nodes and pods
+    woken_by      : kinds of events that may make it accept a pod that it rejected; `hint` takes a closer look
+    by_requests   : whether it rejects by what pods request alone, which preemption adds up by itself
+    knows_domains : whether `domains` may name any
+    knows_victims : whether `least_victims` may name any
+    """
 
+    name: str
+    reads: Sequence[Kind] = ()
+    woken_by: frozenset[EventKind] = frozenset(EventKind)
+    by_requests: bool = False
+    knows_domains: bool = False
+    knows_victims: bool = False
+
+    @abstractmethod
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Why the pod cannot go to which nodes; nothing = it can go anywhere. The pod itself never counts against it:
         it does not sit on a node."""
+
+    # The queue
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """Whether an event of `woken_by` may make it accept the pod. Quick: asked under the lock of the tables."""
+        return Hint.of(event.kind in self.woken_by)
+
+    # Like pods (kube/objects/pod_shape.py) that are placed one after the other
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """Return what its answer depends on in addition to what like pods share, such as the owner or the age; None =
+        nothing, at the moment. Quick: asked of every pod. By default each pod is of its own kind.
+        """
+        return pod.uid
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Whether like pods that land leave its answer as it was, but for nodes that are full by `room`."""
+        return False
+
+    def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints | None:
+        """(n_nodes,) pods like it that it lets onto each of these nodes, which it passes, one after the other; None =
+        it sets no limit."""
+        return None
+
+    # Preemption
+
+    def needs_company(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Whether it may come to reject a node because a pod has left it."""
+        return True
+
+    def domains(self, pod: PodInfo, view: ClusterView) -> Sequence[Bools]:
+        """(n_rows,) each, the largest first: sets of nodes of which the pod's gang has to take one. None = the pod is
+        in no such gang, or members of it have chosen."""
+        return ()
+
+    def least_victims(
+        self, pod: PodInfo, row: int, pods: Sequence[PodInfo], standing: Callable[[PodInfo], int]
+    ) -> Sequence[PodInfo] | None:
+        """Of `pods`, who may go and are the most important first, the cheapest to lose so that this filter lets the pod
+        onto the node of the row; None = it would not if all of them went.
+
+        standing : what counts as a pod's priority, see placement/pod_importance.py
+        """
+        return ()
+
+
+class PlainFilter(Filter):
+    """A filter that reads what like pods share, and never rejects a node because a pod has left it."""
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        return None
+
+    def needs_company(self, pod: PodInfo, view: ClusterView) -> bool:
+        return False
+
+
+class NodeFilter(PlainFilter):
+    """A filter that reads labels, taints and state of nodes, and nothing of the pods that sit there."""
+
+    woken_by = NODE_EVENTS
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        return Hint.of(is_another_node(event))
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
 
 
 def rejected(rejections: Iterable[Rejection], n_rows: int) -> Bools:

@@ -13,11 +13,13 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Bools, Ints
+from kube.decoding.decoding import Kind
 from kube.objects.constraints import LabelSelector, PodAffinityTerm
 from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.labels import selector_matches
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import NODE_EVENTS, ClusterEvent, EventKind, Hint, is_another_node
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
 from placement.index.affinity_terms import SittingTerm, means
 from placement.index.domain_sums import PodsByRow, domain_sums, joined
@@ -45,10 +47,17 @@ ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
-class InterPodAffinity:
+class InterPodAffinity(PlainFilter):
     """Upstream's order of reasons: a node is rejected for the first that applies, so no two rejections overlap."""
 
     name = "InterPodAffinity"
+    reads = (Kind.NAMESPACES,)
+    woken_by = NODE_EVENTS | {
+        EventKind.POD_BOUND,
+        EventKind.POD_LEFT,
+        EventKind.POD_CHANGED,
+        EventKind.NAMESPACE_CHANGED,
+    }
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Only missing affinity cannot be mended by evicting pods."""
@@ -70,6 +79,18 @@ class InterPodAffinity:
             shared = _near_any(_opponents_by_key(opposed), view)
             rejections += found(shared & passed, view, EXISTING_ANTI_AFFINITY, preemptible=True)
         return rejections
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """Terms reach across namespaces; a closer look costs as much as an attempt."""
+        return Hint.of(event.node is None or is_another_node(event))
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Terms of pods that sit may mean it, too; a like pod adds none."""
+        return not (pod.constraints.affinity or pod.constraints.anti_affinity)
+
+    def needs_company(self, pod: PodInfo, view: ClusterView) -> bool:
+        """What the pod may be near goes with the pods that leave."""
+        return bool(pod.constraints.affinity)
 
 
 def _near_all(terms: Sequence[PodAffinityTerm], pod: PodInfo, view: ClusterView) -> Bools:

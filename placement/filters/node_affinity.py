@@ -19,7 +19,7 @@ from base.arrays import Bools
 from kube.objects.constraints import NodeSelectorTerm, Operator, PodConstraints, Requirement
 from kube.objects.labels import is_label_value, is_qualified_name, whole_number
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.rejections import every_node, found
 from placement.index.node_labels import ABSENT, LabelColumn
 
@@ -135,7 +135,7 @@ _REASON: Final = "node(s) didn't match Pod's node affinity/selector"
 _CONFLICT: Final = "pod affinity terms conflict"
 
 
-class NodeAffinity:
+class NodeAffinity(NodeFilter):
     """Unresolvable: evicting pods changes no label."""
 
     name = "NodeAffinity"

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.rejections import found
 
 _REASON: Final = "node(s) didn't match Pod's required features"
 
 
-class NodeDeclaredFeatures:
+class NodeDeclaredFeatures(NodeFilter):
     """Unresolvable."""
 
     name = "NodeDeclaredFeatures"

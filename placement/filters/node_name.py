@@ -8,16 +8,18 @@ from typing import Final
 import numpy as np
 
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import EventKind
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.rejections import found
 
 _REASON: Final = "node(s) didn't match the requested node name"
 
 
-class NodeName:
+class NodeName(NodeFilter):
     """Unresolvable."""
 
     name = "NodeName"
+    woken_by = frozenset({EventKind.NODE_ADDED})
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """A pod without a node name goes anywhere."""

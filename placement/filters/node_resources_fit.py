@@ -10,17 +10,23 @@ from collections.abc import Collection, Container, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+
 from base.arrays import Bools, Ints
 from cluster.tables.columns import whole_units
 from kube.objects.labels import is_qualified_name
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ROOM_EVENTS, ClusterEvent, EventKind, Hint
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import every_node, found
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 
+UNLIMITED: Final = 2**31 - 1
+"""Pods of a node that has no limit."""
 
-class NodeResourcesFit:
+
+class NodeResourcesFit(PlainFilter):
     """One rejection per resource, split by whether the empty node would be large enough.
 
     Where an extended resource is offered by a DeviceClass rather than by the node, plugin DynamicResources decides
@@ -28,6 +34,8 @@ class NodeResourcesFit:
     """
 
     name = "NodeResourcesFit"
+    by_requests = True
+    woken_by = ROOM_EVENTS | {EventKind.POD_CHANGED, EventKind.UNSCHEDULED_POD_CHANGED}
 
     def __init__(
         self,
@@ -49,7 +57,9 @@ class NodeResourcesFit:
         state = view.state
         allocatable, requested = state.allocatable_units, state.requested_units
         most_pods = allocatable[:, state.kinds["pods"]]
-        rejections = list(found(state.pod_count >= most_pods, view, "Too many pods", preemptible=True))
+        rejections = list(
+            found(state.pod_count >= most_pods, view, "Too many pods", preemptible=True, by_requests=True)
+        )
         for kind, wanted in self.wanted(pod):
             column = state.kinds.get(kind)
             if column is not None:
@@ -84,8 +94,40 @@ class NodeResourcesFit:
             return
         too_small = allocatable < wanted
         reason = f"Insufficient {kind}"
-        yield from found(lacking & ~too_small, view, reason, preemptible=True)
+        yield from found(lacking & ~too_small, view, reason, preemptible=True, by_requests=True)
         yield from found(lacking & too_small, view, reason, preemptible=False)
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """A pod left, or a node has more than before and would take the pod if it were empty."""
+        if event.kind is EventKind.POD_LEFT:
+            return Hint.of(event.pod is None or event.pod.uid != pod.uid)
+        if event.kind is EventKind.UNSCHEDULED_POD_CHANGED:
+            return Hint.of(event.pod is None or event.pod.uid == pod.uid)
+        node, before = event.node, event.before
+        if node is None:
+            return Hint.QUEUE
+        if any(node.allocatable.get(kind, 0.0) < amount for kind, amount in pod.requests.items()):
+            return Hint.SKIP
+        had = {} if before is None else before.allocatable
+        return Hint.of(any(node.allocatable.get(kind, 0.0) > had.get(kind, 0.0) for kind in ("pods", *pod.requests)))
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
+
+    def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """(n_nodes,) what is left of pods and of each resource, in pods like it."""
+        state = view.state
+        room: Ints = state.allocatable_units[rows, state.kinds["pods"]] - state.pod_count[rows]
+        for kind, wanted in self.wanted(pod):
+            column = state.kinds.get(kind)
+            if column is None:
+                continue  # offered by a DeviceClass: without one no node has passed
+            allocatable = state.allocatable_units[rows, column]
+            pods = (allocatable - state.requested_units[rows, column]) // wanted
+            if kind in self.device_class_resources:
+                pods = np.where(allocatable > 0, pods, UNLIMITED)
+            np.minimum(room, pods, out=room)
+        return room
 
 
 def _upstream_order(kind: str) -> tuple[int, str]:

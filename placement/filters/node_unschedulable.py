@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kube.objects.objects import PodInfo, Taint
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.rejections import found
 from placement.filters.taint_toleration import any_tolerates
 
@@ -18,7 +18,7 @@ _REASON: Final = "node(s) were unschedulable"
 _TAINT: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
-class NodeUnschedulable:
+class NodeUnschedulable(NodeFilter):
     """Unresolvable."""
 
     name = "NodeUnschedulable"

@@ -12,19 +12,22 @@ from typing import Final
 import numpy as np
 
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_claims import claim_of, not_found, nowhere, owner_mistake
 from placement.filters.rejections import found
 from placement.index.csi_translation import CSI, MIGRATED, AttachedVolume, disk_volume
-from placement.index.storage import ClaimKey, Storage
+from placement.index.storage import STORAGE_KINDS, ClaimKey, Storage
 
 _TOO_MANY: Final = "node(s) exceed max volume count"
 
 
-class NodeVolumeLimits:
+class NodeVolumeLimits(PlainFilter):
     """What counts are the volumes of the pods of a node and its attachments, each once; the limit is the CSINode's."""
 
     name = "NodeVolumeLimits"
+    reads = STORAGE_KINDS
+    woken_by = frozenset({EventKind.STORAGE_CHANGED, EventKind.POD_LEFT, EventKind.NODE_ADDED, EventKind.POD_BOUND})
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Why the pod cannot go to which nodes."""
@@ -60,6 +63,13 @@ class NodeVolumeLimits:
             n_new = storage.not_attached(tuple(volumes), view.n_rows)
             full |= (n_new > 0) & (storage.attached(driver, view.state.names) + n_new > limits)
         return [*rejections, *found(full & ~without, view, _TOO_MANY, preemptible=True)]
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """A volume of the pod that is in use on a node already needs no attachment there."""
+        return Hint.of(event.kind is not EventKind.POD_BOUND or event.pod is None or bool(event.pod.volumes))
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return not pod.volumes
 
 
 def _is_native(storage: Storage, key: ClaimKey) -> bool:

@@ -18,7 +18,8 @@ from base.arrays import Bools, Ints
 from kube.objects.constraints import PodConstraints, TopologySpreadConstraint
 from kube.objects.labels import selector_matches
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import NODE_EVENTS, ClusterEvent, EventKind, Hint, is_another_node
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.node_affinity import matching_nodes
 from placement.filters.rejections import found
 from placement.filters.taint_toleration import tolerated
@@ -77,10 +78,11 @@ _NO_DOMAIN: Final = 2**31 - 1
 """The least count over no domain (newCriticalPaths)."""
 
 
-class PodTopologySpread:
+class PodTopologySpread(PlainFilter):
     """A node is rejected for the first constraint that it breaks, so the two rejections do not overlap."""
 
     name = "PodTopologySpread"
+    woken_by = NODE_EVENTS | {EventKind.POD_BOUND, EventKind.POD_LEFT, EventKind.POD_CHANGED}
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """matching pods in the domain + 1 if the pod matches itself - least matching pods of any domain <= maxSkew."""
@@ -102,6 +104,15 @@ class PodTopologySpread:
             *found(unlabelled, view, NOT_LABELLED, preemptible=False),
             *found(skewed, view, TOO_SKEWED, preemptible=True),
         )
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """Constraints count pods of the pod's own namespace."""
+        if event.pod is not None:
+            return Hint.of(event.pod.namespace == pod.namespace)
+        return Hint.of(is_another_node(event))
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return not any(constraint.hard for constraint in pod.constraints.spread)
 
 
 def _too_many(constraint: TopologySpreadConstraint, pod: PodInfo, view: ClusterView, counted: Bools) -> Bools:

@@ -15,13 +15,14 @@ import numpy as np
 from base.errors import InputError
 from forecast.resources import resource_index
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ROOM_EVENTS, EventKind
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
 from scorer.scoring_policy import opts_out
 
 
-class PredictedPeak:
+class PredictedPeak(PlainFilter):
     """Evicting pods helps. Pods of a DaemonSet are let through, and those with `forecast-scheduler.io/opt-out: "true"`.
 
     Without a model nothing is rejected, nor is a node whose capacity is not known or only assumed. The peak is an upper
@@ -29,6 +30,7 @@ class PredictedPeak:
     """
 
     name = "PredictedPeak"
+    woken_by = ROOM_EVENTS | {EventKind.FORECAST_CHANGED}
 
     def __init__(self, thresholds: Mapping[str, float]) -> None:
         """
@@ -61,3 +63,6 @@ class PredictedPeak:
             reason = f"predicted peak of {resource} would pass {100 * threshold:g} % of capacity"
             rejections += found(nodes, view, reason, preemptible=True)
         return rejections
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return not self.thresholds

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.rejections import every_node
 
 
-class SchedulingGates:
+class SchedulingGates(NodeFilter):
     """Unresolvable: the controller that set the gates removes them.
 
     open_gate : does not count, since who asks is the one to remove it

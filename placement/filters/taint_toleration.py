@@ -14,7 +14,7 @@ import numpy as np
 from base.arrays import Bools, Ints
 from kube.objects.constraints import Toleration
 from kube.objects.objects import PodInfo, Taint
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.rejections import found
 from placement.index.node_facts import NodeTaints
 
@@ -69,7 +69,7 @@ def untolerated_counts(tolerations: Collection[Toleration], taints: NodeTaints, 
 _REASON: Final = "node(s) had untolerated taint(s)"
 
 
-class TaintToleration:
+class TaintToleration(NodeFilter):
     """Unresolvable: evicting pods removes no taint."""
 
     name = "TaintToleration"

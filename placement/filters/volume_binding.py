@@ -19,10 +19,12 @@ import numpy as np
 from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import BindingMode, StorageClassInfo, VolumeClaimInfo, VolumeInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import NODE_EVENTS, EventKind
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_claims import claim_of, not_found, nowhere, owner_mistake, quoted
 from placement.index.csi_translation import translated_terms
 from placement.index.node_labels import rows_with_labels
+from placement.index.storage import STORAGE_KINDS
 from placement.index.topology_pool import NONE
 
 
@@ -93,10 +95,12 @@ _MOST_WAITING: Final = 128
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
-class VolumeBinding:
+class VolumeBinding(PlainFilter):
     """Evicting pods never helps: volumes stay where they are."""
 
     name = "VolumeBinding"
+    reads = STORAGE_KINDS
+    woken_by = NODE_EVENTS | {EventKind.STORAGE_CHANGED}
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Why the pod cannot go to which nodes."""
@@ -130,6 +134,9 @@ class VolumeBinding:
         if waiting:
             _find_or_provision(waiting, view, found)
         return found.rejections()
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return not pod.volumes
 
 
 def is_waiting(claim: VolumeClaimInfo, storage_class: StorageClassInfo | None) -> bool:

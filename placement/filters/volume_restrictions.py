@@ -11,8 +11,10 @@ from typing import Final
 import numpy as np
 
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import EventKind
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_claims import claim_of, not_found, nowhere
+from placement.index.storage import STORAGE_KINDS
 
 _DISK_CONFLICT: Final = "node(s) had no available disk"
 _CLAIM_CONFLICT: Final = (
@@ -20,13 +22,15 @@ _CLAIM_CONFLICT: Final = (
 )
 
 
-class VolumeRestrictions:
+class VolumeRestrictions(PlainFilter):
     """GCE, AWS, iSCSI and RBD disks go to a node once, or read-only; a ReadWriteOncePod claim to one pod at all.
 
     Claims of ephemeral volumes are not looked at: no other pod can have them.
     """
 
     name = "VolumeRestrictions"
+    reads = STORAGE_KINDS
+    woken_by = frozenset({EventKind.STORAGE_CHANGED, EventKind.POD_LEFT, EventKind.NODE_ADDED})
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Why the pod cannot go to which nodes."""
@@ -51,3 +55,6 @@ class VolumeRestrictions:
         if in_use:
             rejections.append(Rejection(~conflicts, _CLAIM_CONFLICT, preemptible=True))
         return rejections
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return not pod.volumes

@@ -14,9 +14,11 @@ from base.arrays import Bools
 from kube.objects.constraints import Operator, Requirement
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import BindingMode, VolumeClaimInfo, VolumeInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import NODE_EVENTS, EventKind
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_claims import claim_of, not_found, nowhere, quoted
 from placement.index.node_labels import ABSENT, rows_meeting
+from placement.index.storage import STORAGE_KINDS
 
 _CONFLICT: Final = "node(s) had no available volume zone"
 
@@ -29,10 +31,12 @@ _GENERAL_LABEL: Final = {
 """Labels that are compared, and the one that a node may have instead."""
 
 
-class VolumeZone:
+class VolumeZone(PlainFilter):
     """A volume of a zone goes only to nodes of that zone; nodes without any such label take all volumes."""
 
     name = "VolumeZone"
+    reads = STORAGE_KINDS
+    woken_by = NODE_EVENTS | {EventKind.STORAGE_CHANGED}
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Why the pod cannot go to which nodes."""
@@ -57,6 +61,9 @@ class VolumeZone:
             return ()
         rejected = ~_all_meet(required, view) & _labelled(view)
         return (Rejection(rejected, _CONFLICT, preemptible=False),) if rejected.any() else ()
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return not pod.volumes
 
 
 def _unbound_reason(claim: VolumeClaimInfo, view: ClusterView) -> str:

@@ -24,9 +24,10 @@ import numpy as np
 from base.arrays import Bools, Ints
 from cluster.tables.columns import request_units
 from kube.objects.objects import PodInfo
+from placement.cluster_events import NODE_EVENTS, ROOM_EVENTS, ClusterEvent, EventKind, Hint, is_another_node
 from placement.devices.device_demand import WHOLE, gpu_demand
 from placement.devices.device_table import DeviceTable
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_annotations import MACHINE_GROUP, comes_with_node
 from placement.filters.rejections import found
 from placement.index.node_labels import LabelColumn
@@ -85,7 +86,7 @@ _REASONS: Final = {
 _KEPT: Final = "node(s) belonged to a machine group that keeps what it has left for its owners"
 
 
-class MachineGroup:
+class MachineGroup(PlainFilter):
     """Unresolvable. An empty label, or an empty annotation, is none. Pods of a DaemonSet pass.
 
     No pod has to go for a pod that borrows: it takes what is left over. Owners are not rejected here because of pods
@@ -93,6 +94,7 @@ class MachineGroup:
     """
 
     name = "MachineGroup"
+    woken_by = ROOM_EVENTS | {EventKind.FORECAST_CHANGED, EventKind.POD_BOUND}
 
     def __init__(
         self, membership: Membership | None = None, *, is_wanted: Callable[[str], bool] = lambda group: False
@@ -119,7 +121,11 @@ class MachineGroup:
         standing = self._standing(pod, view)
         return () if standing is None else _outside(standing, view)
 
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """A pod that borrows gets what others leave, once the owners have what they wait for."""
+        return Hint.of(asks_to_borrow(pod) or (event.kind in NODE_EVENTS and is_another_node(event)))
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether pods like it that land change nothing: what is kept free is that of a group, not of a node."""
         return not asks_to_borrow(pod) or not any(group.keep_free for group in self.membership.lenders)
 

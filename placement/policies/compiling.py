@@ -42,12 +42,14 @@ class PolicyDefaults:
 
     weights, parameters      : of the scores
     longest_deadline_seconds : beyond which a scorer elsewhere is not waited for; None = there is none elsewhere
+    score_plugins            : names of scores of other packages
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
     parameters: ScoreParameters = field(default_factory=ScoreParameters)
     filters: FilterOptions = field(default_factory=FilterOptions)
     longest_deadline_seconds: float | None = None
+    score_plugins: tuple[str, ...] = ()
 
 
 def settings_policy(defaults: PolicyDefaults) -> Policy:
@@ -112,7 +114,7 @@ def _policy(name: str, spec: PolicySpec, settings: Policy, defaults: PolicyDefau
         settings.filters if _says_nothing_of_filters(spec) else _filters(spec, options, place),
         card_rule(options),
         _deadline(spec.deadline, defaults.longest_deadline_seconds, f"{place}.deadline"),
-        _plugin_weights(spec.scores, f"{place}.scores"),
+        _plugin_weights(spec.scores, f"{place}.scores", (*_PLUGINS, *defaults.score_plugins)),
         _pool_order(spec.pools),
         None if spec.advice is None else AdviceMode(spec.advice),
     )
@@ -152,7 +154,7 @@ def _filter_options(spec: PolicySpec, options: FilterOptions, place: str) -> Fil
 def _filters(spec: PolicySpec, options: FilterOptions, place: str) -> tuple[Filter, ...]:
     for number, name in enumerate(spec.filters or (), start=1):
         with blamed_on(f"{place}.filters.{number}"):
-            check_filter(name)
+            check_filter(name, options)
     if spec.filters is not None:
         # What a policy sets for a filter that it does not run is a slip, and would go unnoticed.
         cards = options.cards
@@ -190,7 +192,7 @@ def _checked_weights(weights: Mapping[str, float], place: str) -> Mapping[str, f
     return dict(weights)
 
 
-def _plugin_weights(spec: ScoresSpec | None, place: str) -> PluginWeights:
+def _plugin_weights(spec: ScoresSpec | None, place: str, known: Sequence[str]) -> PluginWeights:
     given = {} if spec is None or spec.plugin_weights is None else spec.plugin_weights
     for name, weight in given.items():
         where = f"{place}.plugin_weights.{name}"
@@ -199,8 +201,8 @@ def _plugin_weights(spec: ScoresSpec | None, place: str) -> PluginWeights:
                 where,
                 f"this is one of our own scores: write its weight into scores.weights; {OURS} is the sum of these",
             )
-        if name not in _PLUGINS:
-            raise DocumentMistake(where, f"there is no score plugin {name!r}: {way_out(name, _PLUGINS)}")
+        if name not in known:
+            raise DocumentMistake(where, f"there is no score plugin {name!r}: {way_out(name, known)}")
         if name != OURS and weight != int(weight):
             raise DocumentMistake(where, f"weights of plugins but {OURS} are whole numbers, found {weight:g}")
     return {**PLUGIN_WEIGHTS, **given}

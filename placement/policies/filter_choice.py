@@ -37,6 +37,8 @@ class FilterOptions:
     cards         : what nodes with cards, and rare ones, are to pods
     devices       : how nodes and pods speak of cards
     is_offline    : whether a pod without cards may use idle cores of nodes with cards
+    plugins       : filters of other packages, which policies may name
+    plugins_on    : those of them that run unless a policy names filters
     """
 
     domain: str = ""
@@ -49,6 +51,8 @@ class FilterOptions:
     cards: CardOptions = field(default_factory=CardOptions)
     devices: DeviceOptions = field(default_factory=DeviceOptions)
     is_offline: Callable[[PodInfo], bool] = lambda pod: False
+    plugins: Sequence[Filter] = ()
+    plugins_on: Sequence[Filter] = ()
 
 
 def chosen_filters(options: FilterOptions, names: Collection[str] | None = None) -> tuple[Filter, ...]:
@@ -60,7 +64,7 @@ def chosen_filters(options: FilterOptions, names: Collection[str] | None = None)
     if names is None:
         names = _switched_on(options)
     for name in names:
-        check_filter(name)
+        check_filter(name, options)
     ours: list[Filter] = [Domain(options.domain, options.shared, options.daemons)]
     if MachineGroup.name in names:
         ours.append(MachineGroup(Membership(options.groups)))
@@ -68,15 +72,17 @@ def chosen_filters(options: FilterOptions, names: Collection[str] | None = None)
         ours.append(card_rule(options))
     if PredictedPeak.name in names:
         ours.append(_predicted_peak(options))
-    return (*ours, *standard_filters(name for name in names if name in STANDARD_FILTERS))
+    of_others = (one for one in options.plugins if one.name in names)
+    return (*ours, *standard_filters(name for name in names if name in STANDARD_FILTERS), *of_others)
 
 
-def check_filter(name: str) -> None:
-    """Raises InputError unless there is a filter of this name."""
+def check_filter(name: str, options: FilterOptions) -> None:
+    """Raises InputError unless there is a filter of this name, ours or of another package."""
     if name == _FORMER:
         raise InputError(f"filter {_FORMER} is {ListedCards.name} now: name that")
-    if name not in FILTER_NAMES:
-        raise InputError(f"there is no filter {name!r}: {way_out(name, FILTER_NAMES)}")
+    known = (*FILTER_NAMES, *(one.name for one in options.plugins))
+    if name not in known:
+        raise InputError(f"there is no filter {name!r}: {way_out(name, known)}")
 
 
 def card_rule(options: FilterOptions) -> ListedCards:
@@ -88,7 +94,7 @@ def _switched_on(options: FilterOptions) -> Sequence[str]:
     ours = [MachineGroup.name, ListedCards.name]
     if options.highest_peaks:
         ours.append(PredictedPeak.name)
-    return (*ours, *options.standard)
+    return (*ours, *options.standard, *(one.name for one in options.plugins_on))
 
 
 def _predicted_peak(options: FilterOptions) -> PredictedPeak:

@@ -14,7 +14,7 @@ from cluster.assuming_cluster import AssumingCluster
 from cluster.held_rooms import HeldRoom
 from kube.objects.objects import PodInfo
 from placement.feasibility import verdict
-from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.rejections import found
 from placement.plugins import Preferred
@@ -78,10 +78,10 @@ _MOST_ROOMS: Final = 8
 """Nodes with room of its own that a pod is offered: it takes one."""
 
 
-class ReservedRoom:
+class ReservedRoom(PlainFilter):
     """Implements Filter and NodePreference, under the lock of the tables."""
 
-    name: Final = "ReservedRoom"
+    name = "ReservedRoom"
 
     def __init__(self, cluster: AssumingCluster) -> None:
         self._cluster, self._fit = cluster, NodeResourcesFit()

@@ -12,14 +12,14 @@ import numpy as np
 from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.scores.standard_score import MAX_NODE_SCORE
+from placement.scores.node_score import MAX_NODE_SCORE, NodeScore
 
 _MIB: Final = 1024 * 1024
 _MIN_THRESHOLD: Final = 23 * _MIB
 _MAX_CONTAINER_THRESHOLD: Final = 1000 * _MIB
 
 
-class ImageLocality:
+class ImageLocality(NodeScore):
     """An image counts in proportion to the share of nodes that have it, so that not all pods gather on one node.
 
     sum   = sum over images of int(size * nodes with the image / nodes)
@@ -31,7 +31,7 @@ class ImageLocality:
     name = "ImageLocality"
 
     def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """See StandardScore; not normalised over the nodes."""
+        """See NodeScore; not normalised over the nodes."""
         n_containers = len(pod.images)
         if not view.state.version.counts_image_volumes:
             n_containers -= pod.image_volumes

@@ -13,10 +13,10 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.filters.inter_pod_affinity import as_read
 from placement.index.domain_sums import PodsByRow, domain_sums, joined
-from placement.scores.standard_score import MAX_NODE_SCORE
+from placement.scores.node_score import MAX_NODE_SCORE, NodeScore
 
 
-class InterPodAffinityScore:
+class InterPodAffinityScore(NodeScore):
     """Sum of the weights of all terms met in the node's domains, stretched so that the worst has 0 and the best 100."""
 
     name = "InterPodAffinity"

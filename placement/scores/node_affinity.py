@@ -11,10 +11,10 @@ from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.filters.node_affinity import nodes_in_term
-from placement.scores.standard_score import default_normalize
+from placement.scores.node_score import NodeScore, default_normalize
 
 
-class NodeAffinityScore:
+class NodeAffinityScore(NodeScore):
     """100 for the node with the highest sum; 0 for all if none matches anything.
 
     A term that cannot be read counts for nothing. Upstream puts the pod back into the queue for as long as it has one.

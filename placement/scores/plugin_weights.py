@@ -16,11 +16,11 @@ from base.arrays import Floats, Ints
 from placement.scores.image_locality import ImageLocality
 from placement.scores.inter_pod_affinity import InterPodAffinityScore
 from placement.scores.node_affinity import NodeAffinityScore
+from placement.scores.node_score import NodeScore
 from placement.scores.pod_topology_spread import PodTopologySpreadScore
-from placement.scores.standard_score import StandardScore
 from placement.scores.taint_toleration import TaintTolerationScore
 
-STANDARD_SCORES: Final[tuple[tuple[StandardScore, int], ...]] = (
+STANDARD_SCORES: Final[tuple[tuple[NodeScore, int], ...]] = (
     (TaintTolerationScore(), 3),
     (NodeAffinityScore(), 2),
     (PodTopologySpreadScore(), 2),

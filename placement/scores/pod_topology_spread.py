@@ -29,7 +29,7 @@ from placement.filters.pod_topology_spread import SpreadNodes, labelled_nodes, m
 from placement.index.domain_sums import PodsByRow
 from placement.index.node_labels import ABSENT
 from placement.index.pods_by_labels import is_spread_by_default
-from placement.scores.standard_score import MAX_NODE_SCORE
+from placement.scores.node_score import MAX_NODE_SCORE, NodeScore
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -248,7 +248,7 @@ def _renumbered(code: Ints) -> Ints:
     return np.asarray((np.cumsum(occurs) - 1)[code])
 
 
-class PodTopologySpreadScore:
+class PodTopologySpreadScore(NodeScore):
     """Few matching pods in the node's domains are good; domains of which there are many weigh more (ln)."""
 
     name = "PodTopologySpread"

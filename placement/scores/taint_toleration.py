@@ -11,12 +11,12 @@ from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.filters.taint_toleration import untolerated_counts
-from placement.scores.standard_score import default_normalize
+from placement.scores.node_score import NodeScore, default_normalize
 
 _SOFT: Final = frozenset({"PreferNoSchedule"})
 
 
-class TaintTolerationScore:
+class TaintTolerationScore(NodeScore):
     """100 for a node without such taints, 0 for the one with most."""
 
     name = "TaintToleration"

@@ -20,12 +20,12 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.devices.device_table import DeviceTable
-from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection
 from placement.filters.rejections import every_node, found
 from placement.index.node_labels import ABSENT, LabelColumn
-from placement.plugins import Hint, Preferred
+from placement.plugins import Preferred
 from placement.pod_groups.pod_group import GangLookup
 from placement.topology.gang_domains import (
     DomainCapacity,
@@ -39,14 +39,15 @@ from placement.topology.gang_domains import (
 )
 
 
-class GangTopology:
-    """Filter, NodePreference and EnqueueExtensions; for the one thread that schedules.
+class GangTopology(PlainFilter):
+    """Filter and NodePreference; for the one thread that schedules.
 
     chosen : how often the first member of a gang was given a domain, by how tight it is: 1 = the first level named;
              0 = no domain holds the gang
     """
 
     name = "GangTopology"
+    knows_domains = True
     woken_by = frozenset(
         {
             EventKind.NODE_ADDED,
@@ -62,8 +63,6 @@ class GangTopology:
         """filters_of: all filters of a pod's profile, this one among them or not."""
         self.chosen: Counter[int] = Counter()
         self._gangs, self._devices, self._filters_of = gangs, devices, filters_of
-
-    # KnowsDomains
 
     def domains(self, pod: PodInfo, view: ClusterView) -> Sequence[Bools]:
         """Return the domains of the required level, while no pod of the gang is bound."""
@@ -173,7 +172,11 @@ class GangTopology:
         self.chosen[0] += 1
         return rows
 
-    # EnqueueExtensions
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Members that land confirm the domain that was chosen for the first."""
+        return True
+
+    # The queue
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """Room anywhere may be the room that was missing, and a node may have come into another domain."""

@@ -14,10 +14,9 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Hint
 from placement.topology.aligned_needs import AlignedNeeds, aligned_needs
 from placement.topology.alignment import (
     MOST_ZONES,
@@ -35,8 +34,8 @@ from placement.topology.alignment import (
 from placement.topology.zone_table import ZoneTable
 
 
-class NodeResourceTopologyMatch:
-    """Implements CountsRoom and EnqueueExtensions, too. The queue hears of `ZoneTable.on_room` as FORECAST_CHANGED."""
+class NodeResourceTopologyMatch(PlainFilter):
+    """The queue hears of `ZoneTable.on_room` as FORECAST_CHANGED."""
 
     name = "NodeResourceTopologyMatch"
     woken_by = frozenset(
@@ -73,7 +72,7 @@ class NodeResourceTopologyMatch:
         return rejections
 
     def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """(n_nodes,) pods like it until a node has to say which zones they took. See CountsRoom."""
+        """(n_nodes,) pods like it until a node has to say which zones they took."""
         zones = self._zones
         zones.catch_up()
         room = np.full(len(rows), NOWHERE, dtype=np.int64)
@@ -92,7 +91,7 @@ class NodeResourceTopologyMatch:
             room[full] = np.minimum(room[full], pods)
         return room
 
-    def counts_all_room(self, pod: PodInfo) -> bool:
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether `room` is exact: of containers that are aligned one by one only the next pod is counted."""
         needs = None if pod.containers is None else aligned_needs(pod)
         if needs is None or needs.is_one:

@@ -1,9 +1,10 @@
-"""The slow part of placing a pod, many at a time: Permit -> PreBind -> Bind -> PostBind, and Unreserve if it fails.
+"""The slow part of placing a pod, many at a time: PreBind -> Bind -> PostBind, and Unreserve if it fails.
 
-    start --> permitted --> queue --(as many as the API server stands)--> PreBind -> Bind --> PostBind --> done(BOUND)
-      |            ^    |    ^                                               |        +--not known------> done(UNKNOWN)
-      |            |    +----+ AwaitedPreBind, minutes: any number at once   |        |
-      +--> waits --+--denied, out of time--------> Unreserve, done(FAILED) <-+--------+--not bound
+    start --> queue --(as many as the API server stands)--> Bind --> PostBind --> done(BOUND)
+      |         ^                                             |  +-- not known --> done(UNKNOWN)
+      +-- PreBind, minutes: any number at once                +-- not bound
+                |                                             v
+                +-- a plugin says no -------------> Unreserve, done(FAILED)
 
 `done` is called once per pod, whatever happens. After UNKNOWN nothing is released: the keeper of the assumption has
 `ask` find out. PostBind, Unreserve and `done` have a thread of their own: they wait for the lock of the tables, and the
@@ -19,22 +20,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
 from kube.objects.objects import PodInfo
 from kube.outbox import Outbox
 from kube.session.api_session import ApiSession, SessionOver
 from kube.session.session_calls import call
-from placement.plugins import AwaitedPreBind
-from placement.status import SUCCESS, Code, Status
+from placement.plugins import PreBind
+from placement.status import Code, Status
 from scheduler.binding.binding_plugins import (
     BindingPlugins,
     await_pre_bind,
-    awaited_of,
-    permit_of,
     pre_bind_of,
     signed,
     tell_post_bind,
@@ -42,7 +39,6 @@ from scheduler.binding.binding_plugins import (
 )
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindingOutcome, Ending, Reserved, outcome_of_binding
-from scheduler.binding.waiting_pods import PermitWait, WaitingPods
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +48,8 @@ Done = Callable[[Reserved, BindingOutcome], None]
 """
 
 Observe = Callable[[str, float], None]
-"""Called with the stage and its seconds: wait_on_permit, binding_queue, pre_bind, bind, post_bind."""
+"""Called with the stage and its seconds: binding_queue, pre_bind, bind, post_bind."""
 
-_PRE_BIND_THREADS: Final = 16
 _STOPPED: Final = BindingOutcome(Ending.UNKNOWN, "the scheduler is being stopped")
 
 
@@ -89,7 +84,6 @@ class _Job:
     is_question: bool = False
     has_ended: bool = False
     is_announced: bool = False
-    timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
 
 class BindingCycles:
@@ -114,14 +108,12 @@ class BindingCycles:
         self._session, self._plugins_of, self._observe, self._clock = session, plugins_of, observe, clock
         self._announcing = announcing
         self._limit = limit or InFlightLimit(128, clock=clock)
-        self.waiting: Final = WaitingPods()
         self._lock = threading.Lock()
         self._open: set[_Job] = set()  # `done` has not been called yet
         self._is_over = False
         self._queue: deque[_Job] = deque()  # this and the next two: the event loop's
         self._tasks: set[asyncio.Task[None]] = set()
         self._awaiting: set[asyncio.Task[None]] = set()
-        self._threads: ThreadPoolExecutor | None = None
         # Without a bound: what is in it is bounded by what was started.
         self._telling: Outbox[tuple[_Job, BindingOutcome]] = Outbox(
             "binding-results", self._tell_all, max_items=sys.maxsize
@@ -130,7 +122,7 @@ class BindingCycles:
 
     @property
     def unfinished(self) -> int:
-        """Pods whose `done` is still to come, but for those in an AwaitedPreBind: that they wait does not mean that
+        """Pods whose `done` is still to come, but for those in an PreBind: that they wait does not mean that
         binding is behind."""
         return len(self._open) - len(self._awaiting)
 
@@ -145,23 +137,11 @@ class BindingCycles:
         return self._limit.throttled
 
     def start(self, reserved: Sequence[Reserved], done: Done) -> None:
-        """Bind these. Permit plugins are asked at once, in this thread; the rest follows in the event loop."""
+        """Bind these, in the event loop."""
         now = self._clock()
         jobs = [_Job(one, self._plugins_of(one.pod), done, now) for one in reserved]
-        if not self._opened(jobs):
-            return
-        ready = []
-        for job in jobs:
-            answer = permit_of(job.plugins, job.reserved) if job.plugins.permit else SUCCESS
-            if isinstance(answer, dict):
-                one = self.waiting.add(job.reserved, answer, partial(self._settled, job))
-                self._in_loop([job], self._set_timers, job, one, answer)
-            elif answer.is_success:
-                ready.append(job)
-            else:
-                self._in_loop([job], self._permitted, job, answer)
-        if ready:
-            self._in_loop(ready, self._enqueue, ready)
+        if jobs and self._opened(jobs):
+            self._in_loop(jobs, self._enqueue, jobs)
 
     def ask(self, reserved: Reserved, done: Done) -> None:
         """Find out what became of a pod that ended as UNKNOWN; nothing is bound. May end as UNKNOWN again."""
@@ -184,9 +164,6 @@ class BindingCycles:
             left = list(self._open)
         self._finish_all(left)
         self._telling.stop(seconds + 5.0)
-        self.waiting.clear()
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
 
     # For any thread
 
@@ -206,9 +183,6 @@ class BindingCycles:
             self._session.call_soon(act, *arguments)
         except SessionOver:
             self._finish_all(jobs)
-
-    def _settled(self, job: _Job, verdict: Status) -> None:
-        self._in_loop([job], self._permitted, job, verdict)
 
     def _finish_all(self, jobs: Sequence[_Job]) -> None:
         for job in jobs:
@@ -242,27 +216,12 @@ class BindingCycles:
 
     # In the event loop
 
-    def _set_timers(self, job: _Job, one: PermitWait, seconds: dict[str, float]) -> None:
-        loop = asyncio.get_running_loop()
-        job.timers = [loop.call_later(wait, self.waiting.expire, one, plugin) for plugin, wait in seconds.items()]
-
-    def _permitted(self, job: _Job, verdict: Status) -> None:
-        for timer in job.timers:
-            timer.cancel()
-        if job.plugins.permit:
-            self._pass_stage(job, "wait_on_permit")
-        if verdict.is_success:
-            self._enqueue([job])
-            return
-        is_rejected = verdict.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE)
-        self._finish(job, BindingOutcome(Ending.FAILED, verdict.reason, verdict.plugin, is_rejected=is_rejected))
-
     def _enqueue(self, jobs: Sequence[_Job]) -> None:
         if self._is_over:
             self._finish_all(jobs)
             return
         for job in jobs:
-            plugins = awaited_of(job.plugins, job.reserved) if job.plugins.awaited and not job.is_question else ()
+            plugins = pre_bind_of(job.plugins, job.reserved) if job.plugins.pre_bind and not job.is_question else ()
             if not plugins:
                 self._queue.append(job)
                 continue
@@ -271,7 +230,7 @@ class BindingCycles:
             task.add_done_callback(self._awaiting.discard)
         self._pump()
 
-    async def _await(self, job: _Job, plugins: Sequence[AwaitedPreBind]) -> None:
+    async def _await(self, job: _Job, plugins: Sequence[PreBind]) -> None:
         try:
             status = await self._awaited(job, plugins)
         except asyncio.CancelledError:
@@ -289,7 +248,7 @@ class BindingCycles:
             self._queue.append(job)
             self._pump()
 
-    async def _awaited(self, job: _Job, plugins: Sequence[AwaitedPreBind]) -> Status:
+    async def _awaited(self, job: _Job, plugins: Sequence[PreBind]) -> Status:
         if self._announcing is None:
             return await await_pre_bind(plugins, job.reserved)
         work = asyncio.ensure_future(await_pre_bind(plugins, job.reserved))
@@ -333,12 +292,6 @@ class BindingCycles:
         self._finish(job, outcome)
 
     async def _bind(self, job: _Job) -> BindingOutcome:
-        if job.plugins.pre_bind:
-            work = partial(pre_bind_of, job.plugins, job.reserved)
-            status = await asyncio.get_running_loop().run_in_executor(self._pre_bind_threads(), work)
-            self._pass_stage(job, "pre_bind")
-            if not status.is_success:
-                return BindingOutcome(Ending.FAILED, status.reason, status.plugin)
         for plugin in job.plugins.bind:
             status = signed(await plugin.bind(job.reserved.pod, job.reserved.node), plugin.name)
             if status.code is not Code.SKIP:
@@ -363,11 +316,6 @@ class BindingCycles:
         for task in (left := list(self._tasks)):
             task.cancel()
         await asyncio.gather(*waiting, *left, return_exceptions=True)
-
-    def _pre_bind_threads(self) -> ThreadPoolExecutor:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(_PRE_BIND_THREADS, thread_name_prefix="pre-bind")
-        return self._threads
 
     def _pass_stage(self, job: _Job, stage: str) -> None:
         now = self._clock()

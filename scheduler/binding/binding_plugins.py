@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from placement.plugins import AwaitedPreBind, Bind, Permit, PostBind, PreBind, Reserve
+from placement.plugins import Bind, PostBind, PreBind, Reserve
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.outcome import Reserved
 
@@ -15,43 +15,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BindingPlugins:
-    """In the order they are called, `awaited` before `pre_bind`; `reserve` in reverse, to undo."""
+    """In the order they are called; `reserve` in reverse, to undo."""
 
     bind: tuple[Bind, ...]
     reserve: tuple[Reserve, ...] = ()
-    permit: tuple[Permit, ...] = ()
     pre_bind: tuple[PreBind, ...] = ()
     post_bind: tuple[PostBind, ...] = ()
-    awaited: tuple[AwaitedPreBind, ...] = ()
 
 
-def permit_of(plugins: BindingPlugins, reserved: Reserved) -> Status | dict[str, float]:
-    """Success, the first no, or the plugins to wait for with their seconds."""
-    waits: dict[str, float] = {}
-    for plugin in plugins.permit:
-        status = guarded(plugin.name, lambda plugin=plugin: plugin.permit(reserved.pod, reserved.node))  # type: ignore[misc]
-        if status.code is Code.WAIT:
-            waits[plugin.name] = max(0.0, status.wait_seconds)
-        elif not status.is_success:
-            return status
-    return waits or SUCCESS
-
-
-def pre_bind_of(plugins: BindingPlugins, reserved: Reserved) -> Status:
-    """Success, or the first no."""
-    for plugin in plugins.pre_bind:
-        status = guarded(plugin.name, lambda plugin=plugin: plugin.pre_bind(reserved.pod, reserved.node))  # type: ignore[misc]
-        if not status.is_success:
-            return status
-    return SUCCESS
-
-
-def awaited_of(plugins: BindingPlugins, reserved: Reserved) -> list[AwaitedPreBind]:
+def pre_bind_of(plugins: BindingPlugins, reserved: Reserved) -> list[PreBind]:
     """Those that have something to do for the pod."""
-    return [plugin for plugin in plugins.awaited if _concerns(plugin, reserved)]
+    return [plugin for plugin in plugins.pre_bind if _concerns(plugin, reserved)]
 
 
-async def await_pre_bind(plugins: Sequence[AwaitedPreBind], reserved: Reserved) -> Status:
+async def await_pre_bind(plugins: Sequence[PreBind], reserved: Reserved) -> Status:
     """Success, or the first no."""
     for plugin in plugins:
         try:
@@ -81,21 +58,12 @@ def tell_post_bind(plugins: BindingPlugins, reserved: Reserved) -> None:
             logger.exception("a plugin failed after a binding", extra={"plugin": plugin.name})
 
 
-def guarded(plugin: str, ask: Callable[[], Status]) -> Status:
-    """Its answer, signed; ERROR for what it raises."""
-    try:
-        status = ask()
-    except Exception as error:
-        return _failed(plugin, error)
-    return signed(status, plugin)
-
-
 def _failed(plugin: str, error: Exception) -> Status:
     logger.error("a plugin failed", extra={"plugin": plugin}, exc_info=error)
     return Status(Code.ERROR, plugin, f"plugin {plugin} failed: {type(error).__name__}")
 
 
-def _concerns(plugin: AwaitedPreBind, reserved: Reserved) -> bool:
+def _concerns(plugin: PreBind, reserved: Reserved) -> bool:
     try:
         return plugin.concerns(reserved.pod)
     except Exception:

@@ -31,7 +31,6 @@ class BindingOutcome:
     """
     reason       : one sentence, '' = bound
     plugin       : which stopped it; '' = the API server
-    is_rejected  : a Permit plugin said no: unschedulable rather than an error
     is_gone      : the pod is gone, being deleted, or replaced by another of its name: nothing to schedule any more
     is_elsewhere : it was bound to another node, `node`
     """
@@ -39,7 +38,6 @@ class BindingOutcome:
     ending: Ending
     reason: str = ""
     plugin: str = ""
-    is_rejected: bool = False
     is_gone: bool = False
     is_elsewhere: bool = False
     node: str = ""

@@ -192,7 +192,7 @@ class _Failed(Exception):
 
 
 class VolumeBinder:
-    """Implements Reserve and AwaitedPreBind; `waits` is to be attached to the tables.
+    """Implements Reserve and PreBind; `waits` is to be attached to the tables.
 
     locked : takes the lock of the tables
     keep   : called under the lock with the UID of a pod and the unix seconds until which it stays assumed

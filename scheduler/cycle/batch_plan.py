@@ -3,7 +3,7 @@ if it were placed by itself on tables that know of the pods before it.
 
 A pod changes the node it lands on and nothing else that counts:
 
-    what filters say     but for room, nothing (order_dependence.py); room is counted down
+    what filters say     but for room, nothing (`ignores_like_pods`); room is counted down
     requested shares     by the number of pods on a node (AllocationLevels)
     predicted peak       peak_ranking.py, without a forecast PlainRanking of placing.py
     topology spread      by kinds of nodes (placement/scores/pod_topology_spread.py)
@@ -13,6 +13,7 @@ A pod changes the node it lands on and nothing else that counts:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final, Protocol
 
 import numpy as np
@@ -28,11 +29,12 @@ from placement.scores.default_scores import (
     kept_allocation_scores,
     parts_beside_allocation,
 )
+from placement.scores.node_score import NodeScore
 from placement.scores.plugin_weights import FIT, SPREAD, PluginWeights
 from placement.scores.pod_topology_spread import SoftSpread, soft_constraints
 from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.cycle.decisions import NodeChoice
-from scheduler.cycle.node_totals import factor_of_ours
+from scheduler.cycle.node_totals import factor_of_ours, further_parts
 from scheduler.cycle.ranked_by_kind import BestFirst, RankedByKind
 
 _FIRST: Final = 128
@@ -122,11 +124,15 @@ class BatchPlan:
         policy: Policy,
         score_per_point: float,
         times: CycleTimes | None = None,
+        further: Sequence[tuple[NodeScore, int]] = (),
     ) -> None:
-        """times: where scores are timed, those of requests together; None = nowhere."""
+        """
+        times   : where scores are timed, those of requests together; None = nowhere
+        further : scores of the profile that ignore like pods, with their weights
+        """
         self._pod, self._view, self._rows, self._policy = pod, view, rows, policy
         self._times = times or CycleTimes()
-        self._weights, self._ranking = policy.plugin_weights, ranking
+        self._weights, self._ranking, self._further = policy.plugin_weights, ranking, further
         self._factor = factor_of_ours(policy, score_per_point)
         self._spread_weight = int(self._weights[SPREAD])
         self._landed: dict[int, int] = {}
@@ -231,9 +237,10 @@ class BatchPlan:
 
     def _scores_of_others(self, at: Ints) -> Ints:
         """(n_nodes,) of the nodes at these positions: all whole numbers of the sum but requests and topology spread."""
-        total = np.zeros(len(at), dtype=np.int64)
-        parts = parts_beside_allocation(self._pod, self._view, self._rows[at], self._weights, spread=False)
-        for part in self._times.each(parts):
+        total, rows = np.zeros(len(at), dtype=np.int64), self._rows[at]
+        parts = parts_beside_allocation(self._pod, self._view, rows, self._weights, spread=False)
+        further = further_parts(self._pod, self._view, rows, self._further)
+        for part in self._times.each(chain(parts, further)):
             self._others_differ |= bool(np.ptp(part.points))
             total = np.asarray(total + part.points, dtype=np.int64)
         return total

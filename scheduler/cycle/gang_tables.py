@@ -10,9 +10,8 @@ from base.arrays import Bools
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from placement.feasibility import FilterVerdict
-from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection
 from placement.filters.rejections import every_node, found
-from placement.plugins import KnowsDomains
 from placement.what_if import WithoutPods
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.cycle.reserve import reserved, unreserve
@@ -21,7 +20,7 @@ from scheduler.profile import SchedulingProfile
 
 
 @dataclass(frozen=True, slots=True)
-class _Within:
+class _Within(PlainFilter):
     """Filter: these nodes and no others, in place of a filter that knows domains."""
 
     name: str
@@ -47,7 +46,7 @@ class CycleTables:
 
     def domains(self, pod: PodInfo) -> Sequence[Bools]:
         """Sets of nodes of which a gang may use one, by the first filter that knows any; empty = all nodes."""
-        knowing = (one for one in self.filters_of(pod) if isinstance(one, KnowsDomains))
+        knowing = (one for one in self.filters_of(pod) if one.knows_domains)
         return next((domains for one in knowing if (domains := one.domains(pod, self._view))), ())
 
     def filters_of(self, pod: PodInfo) -> Sequence[Filter]:
@@ -57,7 +56,7 @@ class CycleTables:
         within = self.within
         if within is None:
             return filters
-        return [_Within(one.name, within) if isinstance(one, KnowsDomains) else one for one in filters]
+        return [_Within(one.name, within) if one.knows_domains else one for one in filters]
 
     def place(self, pod: PodInfo) -> int | RefusedMember:
         """Assume and reserve the pod on the best node; returns its row, or why there is none."""

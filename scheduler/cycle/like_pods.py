@@ -12,8 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import is_like, is_like_but_for_identity
-from placement.filters.filter import ClusterView
-from placement.plugins import TellsApart
+from placement.filters.filter import ClusterView, PlainFilter
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued_pods import QueuedPodInfo
 
@@ -24,7 +23,7 @@ class Likeness:
     def __init__(self, view: ClusterView, profiles: Mapping[str, SchedulingProfile]) -> None:
         self._view, self._profiles = view, profiles
         self._telling = {
-            name: tuple(one for one in profile.filters if isinstance(one, TellsApart))
+            name: tuple(one for one in profile.filters if type(one).tells_apart is not PlainFilter.tells_apart)
             for name, profile in profiles.items()
         }
 

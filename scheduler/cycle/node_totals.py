@@ -11,7 +11,7 @@ whole numbers, so that the order in which they are added does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import add
 
@@ -25,6 +25,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.policies.policy import Policy
 from placement.scores.default_scores import POINT_VALUE, default_parts
+from placement.scores.node_score import NodeScore
 from placement.scores.plugin_weights import OURS, ScorePart
 from scheduler.cycle.cycle_times import CycleTimes, Point
 from scorer.scoring import ranking_of
@@ -73,6 +74,13 @@ def node_parts(
             ranking = ranking_of(view.cluster, pod, rows, policy.scoring, level)
         parts.append(ScorePart(OURS, weight, factor_of_ours(policy, score_per_point) * ranking))
     return parts
+
+
+def further_parts(
+    pod: PodInfo, view: ClusterView, rows: Ints, scores: Iterable[tuple[NodeScore, int]]
+) -> Iterator[ScorePart]:
+    """What scores of a profile add to the sums of the rows. scores: with their weights"""
+    return (ScorePart(score.name, weight, weight * score.score(pod, view, rows)) for score, weight in scores)
 
 
 def sum_of(parts: Sequence[ScorePart], n_nodes: int) -> Floats:

@@ -20,16 +20,15 @@ from kube.objects.objects import PodInfo
 from placement.feasibility import FilterVerdict, verdict
 from placement.filters.filter import ClusterView, Filter
 from placement.node_order import in_order
-from placement.plugins import NodePreference, PreScore, Score
+from placement.plugins import NodePreference
 from placement.policies.policy import Policy
 from placement.reservations.reserved_room import own_row
+from placement.scores.node_score import NodeScore
 from placement.scores.plugin_weights import OURS, ScorePart
-from placement.status import Code
 from scheduler.cycle.batch_plan import BatchPlan, Ranking
 from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.cycle.decisions import NodeChoice, highest
-from scheduler.cycle.node_totals import candidates, node_parts, sum_of
-from scheduler.cycle.order_dependence import is_asked_once
+from scheduler.cycle.node_totals import candidates, further_parts, node_parts, sum_of
 from scheduler.cycle.peak_ranking import PeakRanking
 from scheduler.profile import SchedulingProfile
 from scorer.scoring import FULL, FULL_PENALTY
@@ -128,7 +127,7 @@ class UnitPlacer:
     bounded_scan    : look at one node per pod of the batch and this many more; 0 = at all nodes
     scan_from       : row at which a bounded scan begins; where it ended is where the next one does
     one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
-    scores          : further Score plugins with their weights; pre_scores may silence them. See `use`
+    scores          : further Score plugins with their weights. See `use`
     preferences     : which nodes come first
     times           : what is done here, by extension point and plugin
     coming          : pods that are probably placed next: what is read for one is read for all of them
@@ -147,8 +146,7 @@ class UnitPlacer:
     bounded_scan: int = 0
     scan_from: int = 0
     one_by_one: bool = False
-    scores: Sequence[tuple[Score, int]] = ()
-    pre_scores: Sequence[PreScore] = ()
+    scores: Sequence[tuple[NodeScore, int]] = ()
     preferences: Sequence[NodePreference] = ()
     times: CycleTimes = field(default_factory=CycleTimes)
     coming: Callable[[], Iterable[PodInfo]] = tuple
@@ -160,7 +158,7 @@ class UnitPlacer:
     def use(self, profile: SchedulingProfile) -> None:
         """The pods that follow are of this profile."""
         self.score_per_point = profile.score_per_point
-        self.scores, self.pre_scores, self.preferences = profile.scores, profile.pre_scores, profile.preferences
+        self.scores, self.preferences = profile.scores, profile.preferences
 
     def place(self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy) -> Placed:
         """Like pods, as many as there is room for: assumed in the tables on return."""
@@ -240,11 +238,12 @@ class UnitPlacer:
         """At least the first pod."""
         pod, ranking = pods[0], None
         is_batch = not self.one_by_one and len(pods) > 1
-        is_unmoved = (is_batch or self.movable is not None) and self._is_unmoved(pod, filters, policy, rows)
+        further = [*self._further_scores(pod, policy, rows)]
+        is_unmoved = (is_batch or self.movable is not None) and self._is_unmoved(pod, filters, further)
         if is_batch and is_unmoved:
             with self.times.at(Point.SCORE), self.times.of(Point.SCORE, OURS):
                 ranking = self._ranking(pod, policy, rows)
-        if self.movable is not None and is_unmoved and self._goes_by_peak(pod, policy):
+        if self.movable is not None and is_unmoved and not further and self._goes_by_peak(pod, policy):
             self.movable.update(dict.fromkeys((one.uid for one in (pods if ranking else pods[:1])), rows))
         if ranking is None:
             with self.times.at(Point.SCORE):
@@ -252,7 +251,7 @@ class UnitPlacer:
             return [self._assume(pod, best)]
         chosen: list[int] = []
         with self.times.at(Point.SCORE):
-            plan = BatchPlan(pod, self.view, filters, rows, ranking, policy, self.score_per_point, self.times)
+            plan = BatchPlan(pod, self.view, filters, rows, ranking, policy, self.score_per_point, self.times, further)
             while len(chosen) < len(pods) and (next_best := plan.place()) is not None:
                 self.choices[pods[len(chosen)].uid] = next_best
                 chosen.append(next_best.row)
@@ -272,16 +271,16 @@ class UnitPlacer:
 
     def _parts(self, pod: PodInfo, policy: Policy, rows: Ints) -> Sequence[ScorePart]:
         """What each score adds to the sums of the rows."""
-        further = (
-            ScorePart(score.name, weight, weight * score.score(pod, self.view, rows))
-            for score, weight in self._further_scores(pod, policy, rows)
-        )
+        further = further_parts(pod, self.view, rows, self._further_scores(pod, policy, rows))
         return node_parts(pod, self.view, rows, policy, self.level, self.score_per_point, further, self.times)
 
-    def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter], policy: Policy, rows: Ints) -> bool:
+    def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter], further: Sequence[tuple[NodeScore, int]]) -> bool:
         """Whether like pods that land change nothing but what a plan keeps up to date."""
-        has_scores = any(True for _ in self._further_scores(pod, policy, rows))
-        return not has_scores and not pod.constraints.affects_others and is_asked_once(filters, pod, self.view)
+        return (
+            not pod.constraints.affects_others
+            and all(one.ignores_like_pods(pod, self.view) for one in filters)
+            and all(score.ignores_like_pods(pod, self.view) for score, _ in further)
+        )
 
     def _goes_by_peak(self, pod: PodInfo, policy: Policy) -> bool:
         """Whether of our scores the predicted peak counts, and no other."""
@@ -300,14 +299,11 @@ class UnitPlacer:
         is_known = int(rows[-1]) < predicted.load.n_nodes and bool(predicted.load.known[rows].all())
         return PeakRanking(pod, self.cluster, rows, policy, self.coming) if is_known else None
 
-    def _further_scores(self, pod: PodInfo, policy: Policy, rows: Ints) -> Iterator[tuple[Score, int]]:
+    def _further_scores(self, pod: PodInfo, policy: Policy, rows: Ints) -> Iterator[tuple[NodeScore, int]]:
         """The further Score plugins that have something to say, by the weights of the policy or the profile."""
         for score, weight in self.scores:
             weight = int(policy.plugin_weights.get(score.name, weight))
-            if not weight:
-                continue
-            asked = [one for one in self.pre_scores if one.name == score.name]
-            if all(one.pre_score(pod, self.view, rows).code is not Code.SKIP for one in asked):
+            if weight and not score.skips(pod, self.view, rows):
                 yield score, weight
 
     def _scanned(self, rows: Ints, n_pods: int) -> Ints:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.status import Status
 from scheduler.gangs.directory import GATE, GangDirectory
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Protocol
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter, Rejection
-from placement.plugins import Hint, Nomination
+from placement.plugins import Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.gang_plan import GangPlan

@@ -30,7 +30,7 @@ from placement.status import Status
 from placement.what_if import WithoutPods
 from scheduler.preemption.gang_plan import GangPlan, Reprieve, Seat, gang_plan
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.nominated_sums import fit_filter, is_about_requests
+from scheduler.preemption.nominated_sums import fit_filter
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.victim_gangs import VictimGangs
 from scheduler.preemption.victim_search import VictimSearch
@@ -104,7 +104,7 @@ class GangPostFilter(Protocol):
 
 def only_requests_matter(rejected: Sequence[tuple[PodInfo, FilterVerdict]]) -> bool:
     """Whether nothing else is in the way of these members that evicting pods could help with."""
-    return all(not one.preemptible or is_about_requests(one, pod) for pod, why in rejected for _, one in why.rejections)
+    return all(not one.preemptible or one.by_requests for pod, why in rejected for _, one in why.rejections)
 
 
 @dataclass(slots=True)

@@ -29,11 +29,11 @@ from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, 
 from cluster.tables.state import ClusterState
 from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import EventKind
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.rejections import found
-from placement.plugins import Hint, Nomination
+from placement.plugins import Nomination
 from scheduler.preemption.nominated_sums import NOMINATED_REASON, Nominated, NominatedSums, fitted, wanted_units
 
 _REFUSED_SECONDS: Final = 300.0
@@ -44,7 +44,7 @@ _PRIORITIES: Final = 16
 """Priorities for which sums are kept; those of others are made when asked for."""
 
 
-class NominatedPods(NodesAndPodsOnly):
+class NominatedPods(NodesAndPodsOnly, PlainFilter):
     """Filter "NominatedPods", and a Follower of the tables. Everything is called under their lock.
 
     version    : a number that is another one after each change
@@ -54,6 +54,7 @@ class NominatedPods(NodesAndPodsOnly):
     """
 
     name = "NominatedPods"
+    by_requests = True
     woken_by = frozenset(
         {EventKind.POD_LEFT, EventKind.NODE_ADDED, EventKind.NODE_CHANGED, EventKind.UNSCHEDULED_POD_CHANGED}
     )
@@ -215,7 +216,7 @@ class NominatedPods(NodesAndPodsOnly):
 
     # Room that is kept
 
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether no room is kept from the pod anywhere, whatever comes to sit where: then like pods are placed in
         batches."""
         return not self._by_uid or not self._sums_from(pod.priority).pods.any()
@@ -260,19 +261,13 @@ class NominatedPods(NodesAndPodsOnly):
         for chosen, preemptible in ((lacking & ~hopeless, True), (hopeless, False)):
             nodes = np.zeros(n_rows, dtype=bool)
             nodes[rows[chosen]] = True
-            rejections += found(nodes, view, NOMINATED_REASON, preemptible=preemptible)
+            rejections += found(nodes, view, NOMINATED_REASON, preemptible=preemptible, by_requests=preemptible)
         return rejections
 
     def tells_apart(self, pod: PodInfo) -> str:
         """The node that the pod is nominated to: what filters say of one pod does not hold for another one's room."""
         one = self._by_uid.get(pod.uid)
         return "" if one is None else one.node
-
-    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """Return what the event may do: room comes from pods that leave and from nodes; `ended` reports nominations
-        that end.
-        """
-        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     # Follower
 

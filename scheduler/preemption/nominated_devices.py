@@ -17,20 +17,18 @@ import numpy as np
 
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent
 from placement.devices.device_demand import GpuDemand, gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.devices.node_devices import NodeDevices, best_fit
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Hint
 from scheduler.preemption.nominated import NominatedPods
 
 _KEPT: Final = "node(s) keep devices for nominated pods of equal or higher priority"
 
 
-class NominatedDevices:
-    """Implements Filter and EnqueueExtensions. Called under the lock of the tables."""
+class NominatedDevices(PlainFilter):
+    """Called under the lock of the tables."""
 
     name = "NominatedDevices"
     woken_by = NominatedPods.woken_by
@@ -38,7 +36,7 @@ class NominatedDevices:
     def __init__(self, devices: DeviceTable, nominated: NominatedPods) -> None:
         self._devices, self._nominated = devices, nominated
 
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether no device is kept from the pod anywhere, whatever comes to sit where."""
         return gpu_demand(pod, self._devices.options) is None or not any(
             self._kept(row, pod) for row in self._nominated.rows()
@@ -55,9 +53,6 @@ class NominatedDevices:
             if node is not None and others:
                 kept[row] = _is_in_the_way(demand, others, node, self._going(row, node, view.state))
         return found(kept, view, _KEPT, preemptible=True)
-
-    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     def _kept(self, row: int, pod: PodInfo) -> list[GpuDemand]:
         """What nominated pods want there that are as important, the most important first."""

@@ -26,7 +26,7 @@ from placement.pod_importance import SYSTEM_CRITICAL, Cost, NodeVictims, cost_of
 from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.cheapest_nodes import CandidateNodes
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.nominated_sums import fit_filter, is_about_requests
+from scheduler.preemption.nominated_sums import fit_filter
 from scheduler.preemption.releasable_room import CumulatedByPriority, ReleasableRoom, room_for
 from scheduler.preemption.sitting_pods import NONE, SittingPods
 from scheduler.preemption.victim_gangs import GangsAfter, VictimGangs, broken_gangs
@@ -103,9 +103,7 @@ class VictimSearch:
         """
         sitting, alive = self._sitting, view.state.alive
         unhelpful = rejected((one for one in rejections if not one.preemptible), view.n_rows)
-        other = rejected(
-            (one for one in rejections if one.preemptible and not is_about_requests(one, pod)), view.n_rows
-        )
+        other = rejected((one for one in rejections if one.preemptible and not one.by_requests), view.n_rows)
         helped = alive & rejected(rejections, view.n_rows) & ~unhelpful
         n_unhelpful = int((alive & unhelpful).sum())
         if not helped.any():

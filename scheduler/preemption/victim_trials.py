@@ -5,7 +5,7 @@ As SelectVictimsOnNode of plugins/defaultpreemption/default_preemption.go: all t
 fits then, they are put back one by one as long as it does. Filters judge all nodes at once, so they are asked as
 seldom as possible: where fewer pods never make a filter say no, many are put back together.
 
-Where a filter names victims of its own (KnowsVictims) the same is tried with these put back last, and the cheaper of
+Where a filter names victims of its own (`least_victims`) the same is tried with these put back last, and the cheaper of
 both counts: else the oldest pod might stay on its device at the expense of many that share another one.
 """
 
@@ -16,12 +16,8 @@ from collections.abc import Sequence
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter
-from placement.filters.inter_pod_affinity import InterPodAffinity
-from placement.filters.node_resources_fit import NodeResourcesFit
-from placement.plugins import KnowsVictims
 from placement.pod_importance import Cost, NodeVictims, Standing, cost_of, importance, nothing, priority_of
 from placement.what_if import WithoutPods
-from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.victim_gangs import VictimGangs, others_of_broken_gangs
 from scheduler.preemption.whole_gangs import OneNode, completed
 
@@ -40,17 +36,14 @@ class Trials:
     ) -> None:
         self._pod, self._view, self._gangs, self._budgets = pod, view, gangs, budgets
         self._standing = standing
-        # What a pod may be near goes with the pods that are taken out: then fewer can be worse.
-        self._at_once = not pod.constraints.affinity
-        others = [one for one in filters if not isinstance(one, NodeResourcesFit | NominatedPods)]
+        others = [one for one in filters if not one.by_requests]
+        missing = {one for one in others if one.needs_company(pod, view)}
+        self._at_once = not missing
         # The others do not mind who sits where, or have nothing against any node: fewer pods do not change that.
         self._filters = [
-            one
-            for one in others
-            if (isinstance(one, InterPodAffinity) and pod.constraints.affinity)
-            or any(rejection.preemptible for rejection in one.filter(pod, view))
+            one for one in others if one in missing or any(rejection.preemptible for rejection in one.filter(pod, view))
         ]
-        self._knowing = [one for one in self._filters if isinstance(one, KnowsVictims)]
+        self._knowing = [one for one in self._filters if one.knows_victims]
 
     @property
     def foresees(self) -> bool:

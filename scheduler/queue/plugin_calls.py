@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.plugins import EnqueueExtensions
 from placement.status import Code, Status
 
 logger = logging.getLogger(__name__)

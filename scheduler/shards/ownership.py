@@ -19,10 +19,9 @@ from cluster.assuming_cluster import AssumingCluster
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import NODE_EVENTS
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Hint
 from placement.status import Code, Status
 from scheduler.shards.node_shards import WANTED, HandedOver, LoanRequest, handed_over, pods_digest, shard_of, wanted
 
@@ -44,8 +43,8 @@ class _Arrival:
     since: float
 
 
-class NodeOwnership(NodesAndPodsOnly):
-    """Implements Filter, EnqueueExtensions, Bind (as a guard) and Follower. Under the lock of the tables, but for
+class NodeOwnership(NodesAndPodsOnly, PlainFilter):
+    """Implements Filter, Bind (as a guard) and Follower. Under the lock of the tables, but for
     `why_not` and `bind`.
 
     count     : number of shards
@@ -55,8 +54,8 @@ class NodeOwnership(NodesAndPodsOnly):
     version   : another number whenever a node is in another shard than before
     """
 
-    name: Final = "Shard"
-    woken_by: Final = frozenset({EventKind.NODE_ADDED, EventKind.NODE_CHANGED})
+    name = "Shard"
+    woken_by = NODE_EVENTS
 
     def __init__(
         self,
@@ -85,9 +84,8 @@ class NodeOwnership(NodesAndPodsOnly):
         """Unresolvable: evicting pods makes no node ours."""
         return () if self.everywhere else found(~self.own(), view, _REASON, preemptible=False)
 
-    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """A node may be ours now."""
-        return Hint.QUEUE
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
 
     async def bind(self, pod: PodInfo, node: str) -> Status:
         """SKIP = the node is ours. To be asked before the plugin that binds."""

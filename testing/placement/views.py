@@ -13,7 +13,7 @@ from kube.decoding.decoding import decode_pod
 from kube.objects.objects import NodeImage, NodeInfo, PodInfo, Taint
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
-from placement.scores.standard_score import StandardScore
+from placement.scores.node_score import NodeScore
 from scorer.options import ScorerOptions
 from testing.objects import node_info
 
@@ -91,7 +91,7 @@ def passing(tested: Filter, pod: PodInfo, view: ClusterView) -> set[str]:
     return {name for name, verdict in verdicts(tested, pod, view).items() if verdict == PASSES}
 
 
-def scores(tested: StandardScore, pod: PodInfo, view: ClusterView) -> dict[str, int]:
+def scores(tested: NodeScore, pod: PodInfo, view: ClusterView) -> dict[str, int]:
     """By node name, over all nodes that are there."""
     rows = np.flatnonzero(view.state.alive)
     values = tested.score(pod, view, rows)

@@ -9,7 +9,7 @@ from advisor.advice_settings import AdviseOptions
 from autoscaling.autoscale_settings import AutoscaleOptions
 from forecast_scheduler.settings.sections import ExtenderSettings, ScorerSettings
 from rebalancer.rebalance_settings import RebalanceOptions
-from scheduler.schedule_settings import ScheduleSettings
+from scheduler.profiles.schedule_settings import ScheduleSettings
 from serving.body_budget import BODIES_IN_ALL, BYTES_OF_A_VALUE, FREE_BYTES
 from serving.connections import MOST_BESIDE_BODY, MOST_UNREAD
 from serving.server_settings import ServerOptions, ServingOptions

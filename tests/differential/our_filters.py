@@ -16,7 +16,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.scores.standard_score import StandardScore
+from placement.scores.node_score import NodeScore
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.binaries import kubernetes_version
 
@@ -83,7 +83,7 @@ class Tables:
             reasons={name: tuple(why) for name, why in reasons.items() if why},
         )
 
-    def scores(self, score: StandardScore, pod: PodInfo, nodes: Sequence[str]) -> dict[str, int]:
+    def scores(self, score: NodeScore, pod: PodInfo, nodes: Sequence[str]) -> dict[str, int]:
         """What a standard score says of nodes that passed."""
         with self._tables.reading() as cluster:
             view = ClusterView(cluster, self._index)

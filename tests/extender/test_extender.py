@@ -24,7 +24,7 @@ from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.domain import DOMAIN_LABEL, Domain
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.node_ports import NodePorts
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.pods_by_labels import PodGroups
@@ -56,7 +56,7 @@ class Said:
         return next((one for one in reversed(self.advice) if one.uid == pod.uid), None)
 
 
-class Rejects:
+class Rejects(PlainFilter):
     name = "Rejects"
 
     def __init__(self, *rejections: tuple[Sequence[bool], str, bool]) -> None:

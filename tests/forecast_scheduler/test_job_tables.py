@@ -15,8 +15,8 @@ from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from placement.node_rule_settings import NodeRuleOptions
 from scheduler.profiles.job.job_tables import JobTables, job_tables
-from scheduler.schedule_settings import ScheduleSettings
-from scheduler.scheduling_tables import handle_of
+from scheduler.profiles.schedule_settings import ScheduleSettings
+from scheduler.profiles.schedule_tables import profile_handle
 from tests.scheduler.profiles.job.storm.storm_scene import cron_job
 from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
 from tests.scorer.live_cluster import at, loaded
@@ -33,7 +33,8 @@ def made() -> tuple[LiveScorer, JobTables]:
 
 def the_tables(live: LiveScorer) -> JobTables:
     with live.scorer.tables.reading() as cluster:
-        tables = job_tables(handle_of(live.scorer, cluster, SETTINGS, NodeRuleOptions()))
+        handle = profile_handle(live.scorer, cluster, SETTINGS, NodeRuleOptions())
+        tables = job_tables(handle, SETTINGS.job, handle.starts)
         for follower in (tables.serverless.tables, tables.serverless.failed_nodes, tables.bursts, tables.punctuality):
             live.scorer.tables.attach((), follower)
         return tables

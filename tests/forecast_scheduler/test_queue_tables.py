@@ -13,10 +13,12 @@ from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo, PodInfo
 from placement.devices.device_demand import GPU_MILLI
 from placement.filters.domain import DOMAIN_LABEL
 from placement.node_rule_settings import DeviceOptions
-from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
+from placement.virtual_node_table import Claims
+from scheduler.profiles.job.due_times import latest_starts
+from scheduler.profiles.schedule_settings import ScheduleSettings
+from scheduler.queue_tables import OwnNodes, QueueTables, queue_tables
 from scheduler.quota_queues.queue_of import QueueOwner
 from scheduler.quota_queues.quota_units import ONLINE_FLOW
-from scheduler.schedule_settings import ScheduleSettings
 from tests.placement.small_cluster import node_of, pod_of
 from tests.scheduler.profiles.job.serverless.providers_world import provider_node, real_node
 from tests.scorer.scorer_at import LiveScorer
@@ -29,7 +31,9 @@ def made(**settings: Any) -> tuple[LiveScorer, QueueTables | None]:
     live = LiveScorer(without_model=True)
     of = ScheduleSettings.model_validate({"profiles": ALL, **settings})
     with live.scorer.tables.reading() as cluster:
-        return live, queue_tables(live.scorer, of, latest_starts(cluster, of), DeviceOptions())
+        nodes, starts = OwnNodes(frozenset({of.domain}), Claims(of.job.serverless)), latest_starts(cluster, "")
+        name = of.scheduler_names.get("job")
+        return live, queue_tables(live.scorer, of, nodes, DeviceOptions(), due_of=starts.due_of, job_name=name)
 
 
 def with_queues(**settings: Any) -> tuple[LiveScorer, QueueTables]:

@@ -28,8 +28,8 @@ from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.placing_core import placing_core
+from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
-from scheduler.scheduling_tables import schedule_tables
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
 
@@ -86,7 +86,7 @@ def decision_of_cycle(
     with prepared.following(INDEXED_KINDS):
         prepared.background.look_for_model()
         scorer.tables.tick()
-        tables.colocation.keep_up()
+        tables.common.keep_up()
         with scorer.tables.changing() as cluster_tables:
             level = scorer.tables.level()[0]
             placer = UnitPlacer(tables.view, cluster_tables, level, until=cluster_tables.now + 60)

@@ -11,14 +11,13 @@ import pytest
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.decoding.decoding import Kind
-from placement.plugins import EnqueueExtensions
+from placement.cluster_events import EventKind
 from placement.policies.policy import OnePolicyForAll
 from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
-from scheduler.cycle.order_dependence import is_asked_once
-from scheduler.filter_hints import FILTER_HINTS
 from scheduler.profile import SchedulingProfile
-from scheduler.scheduling_tables import ScheduleTables, schedule_tables
+from scheduler.profiles.schedule_tables import schedule_tables
+from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 from tests.kube.api_objects import node, pod
 
@@ -42,14 +41,12 @@ def test_plain_pods_go_in_batches_whatever_runs_beside_their_profile(profiles: l
     for name, profile in by_name.items():
         plain = replace(pod("plain"), scheduler_name=name)
         filters = profile.filters_of(plain)
-        one_by_one = [one.name for one in filters if not is_asked_once([one], plain, tables.view)]
+        one_by_one = [one.name for one in filters if not one.ignores_like_pods(plain, tables.view)]
         assert one_by_one == [], f"{name}: like pods are looked at one by one because of these"
 
 
 def test_pods_that_a_filter_rejects_are_woken_by_what_it_says() -> None:
-    """Those that say nothing are woken by everything, all the time."""
+    """A filter that says nothing wakes its pods by everything, all the time."""
     _, by_name = made("online", "gpu", "job")
-    never_asked = {"SchedulingGates"}  # such pods are not in the queue
     for profile in by_name.values():
-        mute = {one.name for one in profile.filters if not isinstance(one, EnqueueExtensions)}
-        assert mute - FILTER_HINTS.keys() - never_asked == set(), profile.name
+        assert [one.name for one in profile.filters if one.woken_by == frozenset(EventKind)] == [], profile.name

@@ -22,7 +22,7 @@ from kube.objects.constraints import (
 from kube.objects.objects import NamespaceInfo, NodeInfo, PodInfo, QosClass, Taint
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
-from placement.scores.standard_score import StandardScore
+from placement.scores.node_score import NodeScore
 from testing.objects import node_info, pod_info
 
 
@@ -114,7 +114,7 @@ def rejections(plugin: Filter, pod: PodInfo, view: ClusterView) -> dict[str, tup
     return found
 
 
-def scores(plugin: StandardScore, pod: PodInfo, view: ClusterView, names: Sequence[str]) -> dict[str, int]:
+def scores(plugin: NodeScore, pod: PodInfo, view: ClusterView, names: Sequence[str]) -> dict[str, int]:
     """Scores by name, normalised over these nodes."""
     rows = np.array([view.state.row_of[name] for name in names], dtype=np.int64)
     points = plugin.score(pod, view, rows)

@@ -25,7 +25,6 @@ from scheduler.binding_results import BindingResults
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import NodeChoice
 from scheduler.cycle.placing import UnitPlacer
-from scheduler.filter_hints import FILTER_HINTS
 from scheduler.gangs.directory import GangDirectory
 from scheduler.loop_settings import QueueOptions
 from scheduler.profile import PodsToPlace, SchedulingProfile
@@ -116,7 +115,7 @@ class World:
             self.queue = SchedulingQueue(
                 sort=PrioritySort(),
                 gate=lambda pod: self.pauses.get(pod.uid) or gangs.gate(pod),
-                hints=lambda pod: FILTER_HINTS,
+                hints=lambda pod: {one.name: one for one in standard_filters()},
                 units=gangs,
                 options=QueueOptions(),
                 clock=lambda: self.now,

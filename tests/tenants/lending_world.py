@@ -11,7 +11,10 @@ from cluster.runs.expected import EXPECTED_RUN_ANNOTATION
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
 from placement.node_rule_settings import DeviceOptions
-from scheduler.schedule_settings import ScheduleSettings
+from placement.virtual_node_settings import ServerlessOptions
+from placement.virtual_node_table import Claims
+from scheduler.profiles.schedule_settings import ScheduleSettings
+from scheduler.queue_tables import OwnNodes
 from scheduler.tenant_tables import TenantTables, tenant_tables
 from tenants.elastic_quota import ElasticQuota
 from tenants.expected_need import ExpectedNeed
@@ -47,7 +50,13 @@ class LendingWorld:
         self.live = LiveScorer(hour, pods=(), model=model or growing(), without_model=without_model)
         settings = ScheduleSettings.model_validate({"tenants": dict(options or {})})
         with self.live.scorer.tables.reading() as cluster:
-            tables = tenant_tables(self.live.scorer, cluster, settings, DeviceOptions())
+            tables = tenant_tables(
+                self.live.scorer,
+                cluster,
+                settings,
+                OwnNodes(frozenset({settings.domain}), Claims(ServerlessOptions())),
+                DeviceOptions(),
+            )
         assert tables is not None
         self.tables: TenantTables = tables
         tables.sink.replace(quotas)

@@ -16,10 +16,11 @@ from placement.pod_groups.group_of_pod import GROUP_LABEL
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.policies.policy import OnePolicyForAll, Policy
-from scheduler.dry_loop import DryLoop, Planned
 from scheduler.loop_settings import PreemptionOptions
-from scheduler.schedule_settings import ScheduleSettings
-from scheduler.scheduling_tables import ScheduleTables, schedule_tables
+from scheduler.profiles.dry_loop import DryLoop, Planned
+from scheduler.profiles.schedule_settings import ScheduleSettings
+from scheduler.profiles.schedule_tables import schedule_tables
+from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 from scorer.scoring_policy import scoring_policy
 from tenants.elastic_quota import ElasticQuota

@@ -90,8 +90,14 @@ def advise(
     from forecast_scheduler.commands.advise.driver import Advising
     from forecast_scheduler.commands.schedule.schedule_serve import serve
     from forecast_scheduler.commands.scorer.scorer_setup import Inputs
+    from placement.plugin_options import EXTENDER
 
     ours = settings.advise
-    loop = settings.model_copy(update={"schedule": ours.loop_settings()})
+    # The loop of the advisor has one profile, whose pods kube-scheduler places.
+    plugins = {
+        name: one.replace(profiles=["online"] if EXTENDER in one.profiles else [])
+        for name, one in settings.plugins.items()
+    }
+    loop = settings.model_copy(update={"schedule": ours.loop_settings(), "plugins": plugins})
     inputs = Inputs(kubeconfig=kubeconfig, models=models, prometheus=prometheus)
     serve(shell, loop, inputs, name="advise", driver=Advising(ours), serving=ours)

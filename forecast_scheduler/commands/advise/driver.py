@@ -49,7 +49,7 @@ class Advising:
 
     controller = CONTROLLER
     places_reservations = False  # it writes nominations, which a Reservation has none of
-    may_share = False
+    may_share = binds = False
     records = True
 
     def __init__(self, options: AdviseOptions) -> None:

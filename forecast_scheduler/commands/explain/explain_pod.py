@@ -29,8 +29,8 @@ from kube.objects.objects import PodInfo, PodPhase
 from placement.policies.policy import OnePolicyForAll, Policies
 from placement.policies.provider import PolicyProvider
 from scheduler.cycle.placing import Looked
-from scheduler.dry_loop import Planned
 from scheduler.profile_judgement import judgement_of
+from scheduler.profiles.dry_loop import Planned
 from scorer.answers import ExplainedNode, Explanation, summary_of
 from scorer.background import ScorerBackground
 from scorer.judgement import CHOSEN, Judgement

@@ -25,8 +25,8 @@ from placement.policies.policy import POLICY_ANNOTATION, shortened_name
 from placement.policies.provider import PolicyProvider
 from placement.topology.zone_decoding import node_resource_topologies
 from placement.virtual_node_table import is_labelled_virtual
-from scheduler.dry_loop import Planned
 from scheduler.gangs.group_decoding import WATCHED_GROUPS
+from scheduler.profiles.dry_loop import Planned, gpus_in, jobs_in
 from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_SLICES
 from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
 from scheduler.scheduling_tables import ScheduleTables
@@ -169,7 +169,7 @@ def _gangs(pods: Sequence[PodInfo], objects: ClusterObjects, tables: ScheduleTab
 
 
 def _jobs(pods: Sequence[PodInfo], objects: ClusterObjects, tables: ScheduleTables) -> Iterator[Gap]:
-    jobs = tables.jobs
+    jobs = jobs_in(tables)
     if jobs is None:
         return
     if not _count(objects, WATCHED_CRON_JOBS):
@@ -197,7 +197,7 @@ def _evictions(planned: Sequence[Planned], objects: ClusterObjects) -> Iterator[
 
 
 def _cards(pods: Sequence[PodInfo], objects: ClusterObjects, tables: ScheduleTables) -> Iterator[Gap]:
-    gpus, rules = tables.gpus, tables.rules
+    gpus, rules = gpus_in(tables), tables.rules
     devices = rules.devices
     if gpus is not None and any(devices.n_devices[row] > 0 for row in gpus.node_pods.rows_with_offline):
         yield Gap("idle cores", "offline pods sit on GPU nodes: whether they have to make room is not decided here")

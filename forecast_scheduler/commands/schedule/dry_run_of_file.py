@@ -31,10 +31,11 @@ from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.decoding import Kind
 from kube.session.api_session import ApiSession
 from placement.index.index import INDEXED_KINDS
+from placement.plugin_loading import used_plugins
 from placement.policies.policy import OnePolicyForAll, Policies
 from placement.policies.provider import PolicyProvider
-from scheduler.dry_loop import DryLoop
-from scheduler.scheduling_tables import schedule_tables
+from scheduler.profiles.dry_loop import DryLoop
+from scheduler.profiles.schedule_tables import schedule_tables
 from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from tenants.tenant_report import live_report
@@ -48,7 +49,7 @@ class DryWorld:
 
     def __init__(self, settings: Settings, provider: PolicyProvider | None, session: FileSession | ApiSession) -> None:
         self.settings, self.provider, self._session = settings.schedule, provider, session
-        self._rules = settings.node_rules
+        self._rules, self._plugins = settings.node_rules, used_plugins(settings.plugins)
         self.objects: ClusterObjects | None = None
         self._source: ResourceSource | None = None
         self._policies: Policies = OnePolicyForAll(schedule_policy(settings)) if provider is None else provider
@@ -56,7 +57,7 @@ class DryWorld:
 
     def attach(self, scorer: Scorer) -> Collection[Kind]:
         """The tables and the loop, before the first object comes."""
-        tables = schedule_tables(scorer, self.settings, self._rules)
+        tables = schedule_tables(scorer, self.settings, self._rules, plugins=self._plugins)
         self._loop = DryLoop(self.settings, scorer, tables, self._policies, self._session)
         if self.provider is not None:
             self.provider.read_labels_with(tables.view.index.namespaces.labels_of)

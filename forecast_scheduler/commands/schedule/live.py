@@ -33,6 +33,7 @@ from kube.session.api_session import ApiSession
 from placement.decisions.recorder import DecisionRecorder
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
+from placement.plugin_loading import used_plugins
 from placement.policies.policy import OnePolicyForAll
 from placement.policies.provider import PolicyProvider
 from placement.reservations.reservations import ReservationCollector
@@ -44,15 +45,17 @@ from scheduler.gangs.group_status_writer import GroupStatusWriter
 from scheduler.handle import Surroundings
 from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import Advised, LoopParts, LoopReports, LoopRole
-from scheduler.loop_upkeep import ShardUpkeep, queue_upkeep, tenant_upkeep
+from scheduler.loop_upkeep import ShardUpkeep, tenant_upkeep
 from scheduler.overcommit.repair_loop import CONTROLLER, RepairLoop
 from scheduler.placing_core import PlacingCore
 from scheduler.pod_reports import LoggedReports, Reports
+from scheduler.profiles.schedule_settings import ScheduleSettings
+from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.quota_queues.owner_shares import ShareGauges
 from scheduler.reservation_status_writer import ReservationReports, ReservationWriter
-from scheduler.schedule_settings import ScheduleSettings
 from scheduler.scheduling_metrics import ReportFigures, SchedulingFigures, SchedulingGauges, SchedulingMetrics
-from scheduler.scheduling_tables import ScheduleTables, schedule_tables
+from scheduler.scheduling_tables import ScheduleTables
 from scheduler.service.live_answers import LiveScheduling
 from scheduler.shards.shard_leases import replica_name
 from scorer.background import CapacityEvents, ScorerBackground
@@ -152,6 +155,7 @@ class Driver(Protocol):
     is_shadow  : and only compared
     places_reservations : Reservations get their nodes here
     may_share   : replicas may place at once, each on its shards, if the settings say so
+    binds       : pods are bound here
     """
 
     controller: str
@@ -159,6 +163,7 @@ class Driver(Protocol):
     is_shadow: bool
     places_reservations: bool
     may_share: bool
+    binds: bool
 
     def drive(self, process: Process) -> Driven:
         """Return what becomes of decisions; called before the cluster is read."""
@@ -175,7 +180,7 @@ class OwnLoops:
 
     def __init__(self, settings: ScheduleSettings) -> None:
         self.records = not settings.dry_run  # the pods of a dry run are never bound
-        self.places_reservations = self.may_share = not settings.dry_run
+        self.places_reservations = self.may_share = self.binds = not settings.dry_run
         self._owns_nodes: Callable[[], bool] = lambda: True
 
     def drive(self, process: Process) -> Driven:
@@ -244,11 +249,13 @@ def open_schedule(
         prepared = prepare_scorer(settings, inputs, policies=provider, places=places)
         scorer, background = prepared.scorer, prepared.background
         # All that follows the tables is there before the first object comes.
-        tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session, held)
+        plugins = replace(used_plugins(settings.plugins), binds=driver.binds)
+        claims = None if ours.dry_run else session
+        tables = schedule_tables(scorer, ours, settings.node_rules, claims, held, plugins=plugins)
         if provider is not None:
             provider.read_labels_with(tables.view.index.namespaces.labels_of)
         recorder: DecisionRecorder | None = None
-        collectors: list[Collector] = []
+        collectors: list[Collector] = list(plugins.collectors())
         if driver.records:
             recorder, of_decisions = stack.enter_context(
                 open_recorder(
@@ -292,7 +299,7 @@ def open_schedule(
             jobs.append(shards)
             collectors.append(shards.collector)
         jobs += [source, driven.reports]
-        jobs += [*_gang_jobs(tables, session, leads, instance, ours.dry_run), tables.colocation, *driven.jobs]
+        jobs += [*_gang_jobs(tables, session, leads, instance, ours.dry_run), *driven.jobs]
         if writer is not None:
             jobs.append(PeriodicTask("reservations", _UPKEEP_SECONDS, writer.step))
             collectors.append(ReservationCollector(prepared.reservations))
@@ -356,10 +363,10 @@ def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient, leads: Callable[[], bo
     )
     yield node_rule_upkeep(tables.rules, scorer, api=api, after=around.after)
     if tables.queues is not None:
-        yield queue_upkeep(tables.queues, scorer, around)
+        yield Upkeep(collectors=(ShareGauges(tables.queues.shares),))
     if tables.tenants is not None:
         yield tenant_upkeep(tables.tenants, scorer, around)
-    for profile in tables.profiles.values():
+    for profile in (tables.common, *tables.profiles.values()):
         upkeep = profile.upkeep(around)
         if profile.subscriptions:
             source = source_of(api, profile.subscriptions)

@@ -14,7 +14,7 @@ from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import policy_defaults, schedule_policy_defaults
 from kube.objects.objects import PodInfo
 from placement.card_types.listed_cards import ListedCards
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership
 from placement.node_rule_settings import CardOptions, Protection
@@ -105,7 +105,7 @@ def _gpu_placer(settings: Settings, name: str, policies: Policies) -> PlacingSch
     )
 
 
-class _PlainPodsApart:
+class _PlainPodsApart(PlainFilter):
     """The part of filter IdleCpu that holds however many cores are idle: nodes with cards are not for plain pods."""
 
     name = "IdleCpu"

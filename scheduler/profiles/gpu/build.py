@@ -9,19 +9,22 @@ from typing import Final
 from kube.objects.objects import PodInfo
 from scheduler.handle import Handle, ProfileParts
 from scheduler.profiles.gpu.dra.dra_subscriptions import dra_subscriptions, read_claims_with
+from scheduler.profiles.gpu.gpu_settings import GpuOptions
 from scheduler.profiles.gpu.gpu_tables import gpu_tables
 from scheduler.profiles.gpu.gpu_upkeep import gpu_upkeep
+from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
+from scheduler.profiles.online.colocation_loop import Colocation
 
 _CLAIMS_WEIGHT: Final = 2
 """Of DynamicResources (getDefaultPlugins in pkg/scheduler/apis/config/v1/default_plugins.go)."""
 
 
-def build(handle: Handle) -> ProfileParts:
+def build(handle: Handle, options: GpuOptions, colocation: Colocation) -> ProfileParts:
     """Return the parts of the GPU profile. Raises InputError.
 
     Preferences: the tide narrows before types of cards are looked at, fragmentation narrows what the rules leave.
     """
-    tables = gpu_tables(handle)
+    tables = gpu_tables(handle, options, colocation)
     claims = tables.claims
 
     def listen(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
@@ -29,7 +32,6 @@ def build(handle: Handle) -> ProfileParts:
         claims.table.on_claim.append(pod_may_go)
 
     return ProfileParts(
-        has_claims=True,
         filters=(claims, tables.idle_cpu, tables.tide_room),
         first=(tables.tide_room,),
         last=(tables.fragmentation,),
@@ -37,7 +39,7 @@ def build(handle: Handle) -> ProfileParts:
         post_filters=(claims,),
         scores=((claims, _CLAIMS_WEIGHT),),
         reserve=(claims,),
-        awaited=(claims,) if claims.writer is not None else (),  # a dry run writes nothing
+        pre_bind=(claims,) if claims.writer is not None else (),  # a dry run writes nothing
         post_bind=(claims,),
         view_tables=(tables.tide,),
         followers=(tables.live_mix, claims.table, tables.node_pods, tables.tide),
@@ -47,6 +49,12 @@ def build(handle: Handle) -> ProfileParts:
         read_again=lambda: claims.table.read_again(),
         standing=tables.offline.standing,
         may_preempt=tables.offline.may_preempt,
-        upkeep=partial(gpu_upkeep, handle, tables),
+        decided_alone=_decided_alone if options.tide.enabled else None,
+        upkeep=partial(gpu_upkeep, handle, tables, colocation),
         tables=tables,
     )
+
+
+def _decided_alone(pod: PodInfo) -> str:
+    is_training = role_of(pod.annotations) is Role.TRAINING
+    return "the tide counts training pods over all nodes" if is_training else ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kube.objects.objects import NodeInfo, PodInfo
+from placement.devices.declared_devices import PodGpus, node_gpus, pod_gpus
 from placement.filters.domain import DOMAIN_LABEL
 from placement.node_rules import NodeRules
 from scheduler.handle import Handle
@@ -31,8 +32,9 @@ from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
 from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods, offline_pods
 from scheduler.profiles.gpu.profile import GPU
-from scheduler.profiles.gpu.tide.gpu_holders import PodGpus, TideTable, node_gpus, pod_gpus, pool_of
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable, pool_of
 from scheduler.profiles.gpu.tide.tide_filter import TideRoom
+from scheduler.profiles.online.colocation_loop import Colocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,10 @@ class GpuTables:
     pod_gpus: PodGpus
 
 
-def gpu_tables(handle: Handle) -> GpuTables:
+def gpu_tables(handle: Handle, ours: GpuOptions, colocation: Colocation) -> GpuTables:
     """Return the tables, which follow nothing yet. Raises InputError."""
     scorer, cluster, settings, rules = handle.scorer, handle.cluster, handle.settings, handle.rules
-    ours, state, clock = settings.gpu, cluster.state, scorer.tables.clock
+    state, clock = cluster.state, scorer.tables.clock
     name, domains = settings.scheduler_names[GPU], {settings.domain, *settings.share_nodes}
     devices, options = rules.devices, rules.devices.options
 
@@ -109,7 +111,7 @@ def gpu_tables(handle: Handle) -> GpuTables:
         claims=claims,
         offline=offline,
         node_pods=node_pods,
-        idle_cpu=IdleCpu(idle_options, offline, node_pods, devices, handle.colocation.gap(gap_of(idle_options))),
+        idle_cpu=IdleCpu(idle_options, offline, node_pods, devices, colocation.gap(gap_of(idle_options))),
         idle_cpu_options=idle_options,
         tide=tide,
         tide_room=TideRoom(tide, gpus_of, tiding, clock=clock),

@@ -21,6 +21,7 @@ from scheduler.profiles.gpu.tide.tide_bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.tide_controller import Tell, Tide, WokenQueue
 from scheduler.profiles.gpu.tide.tide_routes import tide_router
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
+from scheduler.profiles.online.colocation_loop import Colocation
 from scorer.scorer import Scorer
 from serving.threads import BackgroundThread, Upkeep
 
@@ -52,9 +53,9 @@ def planned_tide(
     )
 
 
-def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkeep:
+def gpu_upkeep(handle: Handle, tables: GpuTables, colocation: Colocation, around: Surroundings) -> Upkeep:
     """Return what goes on around the GPU profile: idle cores are lent, the tide moves trainings."""
-    scorer, settings, colocation = handle.scorer, handle.settings, handle.colocation
+    scorer, settings = handle.scorer, handle.settings
     events = PodEvents(around.post, instance=around.instance, what="gpus")
     # In a dry run idle cores and the tide decide and report; neither writes, nor would the session let them.
     may_act = (lambda: True) if tables.idle_cpu_options.dry_run else around.may_write
@@ -78,7 +79,7 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkee
         _dra_collector(tables.claims),
         IdleCpuCollector(scorer.tables, tables.idle_cpu, idle_cpu),
     ]
-    if not settings.gpu.tide.enabled:
+    if not tables.tide_options.enabled:
         return Upkeep(threads, collectors)
     tide = planned_tide(
         tables,

@@ -9,17 +9,19 @@ from kube.client.kubernetes_contract import Subscription
 from kube.objects.objects import PodInfo
 from scheduler.handle import Handle, ProfileParts
 from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
+from scheduler.profiles.job.due_times import LatestStarts
+from scheduler.profiles.job.job_settings import JobOptions
 from scheduler.profiles.job.job_tables import job_tables
 from scheduler.profiles.job.job_upkeep import job_upkeep
 
 
-def build(handle: Handle) -> ProfileParts:
+def build(handle: Handle, options: JobOptions, starts: LatestStarts) -> ProfileParts:
     """Return the parts of the job profile. Raises InputError.
 
     Preferences, in the order in which they narrow: a Job that failed at a provider goes to another one, or to the
     cluster.
     """
-    tables = job_tables(handle)
+    tables = job_tables(handle, options, starts)
     serverless = tables.serverless
 
     def listen(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
@@ -35,6 +37,9 @@ def build(handle: Handle) -> ProfileParts:
         # Pods are placed without CronJobs, too: then no storm is foreseen.
         subscriptions=(Subscription(WATCHED_CRON_JOBS, tables.cron_jobs),),
         listen=listen,
-        upkeep=partial(job_upkeep, handle, tables),
+        # Storms, valley and providers reckon with the jobs of the whole cluster.
+        decided_alone=lambda pod: "jobs are planned over all nodes",
+        upkeep=partial(job_upkeep, handle, tables, options),
+        keep_up=tables.storms.keep_up,
         tables=tables,
     )

@@ -15,12 +15,13 @@ by then: it had started.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from base.errors import InputError
+from cluster.assuming_cluster import AssumingCluster
 from cluster.runs.expected import ExpectedRun, ExpectedRuns
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
@@ -28,6 +29,41 @@ from kube.objects.objects import PodInfo
 from scheduler.profiles.job.cron.cron_jobs import Concurrency, CronJobs
 from scheduler.profiles.job.cron.expression import CronExpression
 from scheduler.profiles.job.job_annotations import JobTerms, terms_of
+
+_FIRST_ROUND: Final = 60.0
+"""Seconds within which a Job's controller makes the pods that it runs side by side at first."""
+
+
+class DatedTerms:
+    """When the terms of pods count from, for any thread. jobs: by UID."""
+
+    def __init__(self, jobs: Mapping[str, JobInfo]) -> None:
+        self._jobs = jobs
+
+    def of(self, pod: PodInfo) -> JobTerms:
+        """What a pod says; see terms_of."""
+        terms = terms_of(pod, self.since)
+        if terms.latest_start == math.inf or not self._has_started_before(pod):
+            return terms
+        return replace(terms, latest_start=math.inf)
+
+    def since(self, pod: PodInfo) -> float:
+        """Unix seconds from which its durations count: its own creation if it is of no Job, or of one not known yet."""
+        job = self._job_of(pod)
+        return (job.created if job is not None else 0.0) or pod.created
+
+    def is_settled(self, pod: PodInfo) -> bool:
+        """Whether `since` stays as it is: False of a pod whose Job is not known."""
+        return pod.owner.kind != "Job" or self._job_of(pod) is not None
+
+    def _has_started_before(self, pod: PodInfo) -> bool:
+        job = self._job_of(pod)
+        if job is None or not (job.succeeded or job.failed):
+            return False
+        return pod.created > (job.started or job.created) + _FIRST_ROUND
+
+    def _job_of(self, pod: PodInfo) -> JobInfo | None:
+        return self._jobs.get(pod.owner_uid) if pod.owner.kind == "Job" else None
 
 
 class DueTimes:
@@ -64,6 +100,27 @@ class DueTimes:
         return _next_run(cron_job.schedule, cron_job.time_zone or self._zone, int(pod.created // 60))
 
 
+@dataclass(frozen=True, slots=True)
+class LatestStarts:
+    """By when pods have to start. cron_jobs: followed where the job profile runs, else empty."""
+
+    cron_jobs: CronJobs
+    dated: DatedTerms
+    due_of: Callable[[PodInfo], float]
+
+
+def latest_starts(cluster: AssumingCluster, zone: str) -> LatestStarts:
+    """To be called under the lock of the tables. zone: see DueTimes"""
+    state, cron_jobs = cluster.state, CronJobs()
+    dated = DatedTerms(state.jobs)
+    due_times = DueTimes(cluster.expected_runs, cron_jobs, zone=zone)
+
+    def due_of(pod: PodInfo) -> float:
+        return due_times.of(pod, state.service_key(pod), dated.of(pod))
+
+    return LatestStarts(cron_jobs, dated, due_of)
+
+
 def due_time(pod: PodInfo, terms: JobTerms, run: ExpectedRun) -> float:
     """Return the latest moment at which a pod may start and be on time, in unix seconds; inf = no limit.
 
@@ -85,45 +142,3 @@ def _next_run(schedule: str, time_zone: str, minute: int) -> float:
     except (InputError, ValueError, OverflowError, OSError):
         return math.inf
     return math.inf if next_run is None else float(next_run)
-
-
-# From when on the durations that pods say count: of a pod of a Job from the creation of the Job.
-#
-# A pod that is tried again, or taken back from a provider, is another pod with another creation; what its Job was to
-# have done by some time it is still to have done by then. Pods that a Job makes once others of it have ended were not
-# to start by then: it had started.
-
-_FIRST_ROUND: Final = 60.0
-"""Seconds within which a Job's controller makes the pods that it runs side by side at first."""
-
-
-class DatedTerms:
-    """When the terms of pods count from, for any thread. jobs: by UID."""
-
-    def __init__(self, jobs: Mapping[str, JobInfo]) -> None:
-        self._jobs = jobs
-
-    def of(self, pod: PodInfo) -> JobTerms:
-        """What a pod says; see terms_of."""
-        terms = terms_of(pod, self.since)
-        if terms.latest_start == math.inf or not self._has_started_before(pod):
-            return terms
-        return replace(terms, latest_start=math.inf)
-
-    def since(self, pod: PodInfo) -> float:
-        """Unix seconds from which its durations count: its own creation if it is of no Job, or of one not known yet."""
-        job = self._job_of(pod)
-        return (job.created if job is not None else 0.0) or pod.created
-
-    def is_settled(self, pod: PodInfo) -> bool:
-        """Whether `since` stays as it is: False of a pod whose Job is not known."""
-        return pod.owner.kind != "Job" or self._job_of(pod) is not None
-
-    def _has_started_before(self, pod: PodInfo) -> bool:
-        job = self._job_of(pod)
-        if job is None or not (job.succeeded or job.failed):
-            return False
-        return pod.created > (job.started or job.created) + _FIRST_ROUND
-
-    def _job_of(self, pod: PodInfo) -> JobInfo | None:
-        return self._jobs.get(pod.owner_uid) if pod.owner.kind == "Job" else None

@@ -26,12 +26,17 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from base.periodic_task import PeriodicTask
 from cluster.follower import NodesAndPodsOnly
 from cluster.runs.expected import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
 from cluster.tables.changes import Change, PodChange
 from cluster.tables.state import ClusterState
 from kube.objects.counted_pods import waits
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
+from scheduler.handle import Surroundings
+from scheduler.pod_reports import PodEvents
+from scorer.scorer import Scorer
+from serving.threads import Upkeep
 
 LATEST_START_ANNOTATION: Final = ANNOTATION_PREFIX + "latest-start"
 DEADLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "deadline"
@@ -216,6 +221,9 @@ _MOST_REMEMBERED: Final = 4096
 _MOST_WAITING: Final = 100
 
 
+_LOOK_SECONDS: Final = 1.0
+
+
 class UnreadTerms(NodesAndPodsOnly):
     """Implements cluster.follower.Follower; attached for no kinds. Under the lock of the tables.
 
@@ -252,3 +260,18 @@ class UnreadTerms(NodesAndPodsOnly):
             del self._told[next(iter(self._told))]
         self._told[key] = None
         self._waiting.append((pod, "; ".join(mistakes)))
+
+
+def unread_upkeep(unread: UnreadTerms, scorer: Scorer, around: Surroundings) -> Upkeep:
+    """Return the thread that writes an event on each such pod."""
+    events = PodEvents(around.post, instance=around.instance, what="queues")
+
+    def look() -> None:
+        with scorer.tables.reading():
+            taken = unread.take()
+        if around.may_write():
+            for pod, mistakes in taken:
+                events.tell(pod, "UnreadAnnotation", mistakes)
+
+    look_again = PeriodicTask("unread-annotations", _LOOK_SECONDS, look, after=around.after)
+    return Upkeep((events, look_again))

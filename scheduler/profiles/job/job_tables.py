@@ -19,7 +19,9 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.virtual_node_table import REAL
 from scheduler.handle import Handle
 from scheduler.profiles.job.cron.cron_jobs import CronJobs
+from scheduler.profiles.job.due_times import LatestStarts
 from scheduler.profiles.job.job_metrics import ValleyMetrics
+from scheduler.profiles.job.job_settings import JobOptions
 from scheduler.profiles.job.profile import JOB
 from scheduler.profiles.job.serverless.serverless_parts import ServerlessPlugins, serverless_plugins
 from scheduler.profiles.job.storm.recurring_starts import PastBursts
@@ -28,7 +30,6 @@ from scheduler.profiles.job.storm.storms import Storm
 from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.punctuality import Punctuality
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
-from scheduler.queue_tables import OwnNodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,10 @@ class JobTables:
     storms: StormWatch
 
 
-def job_tables(handle: Handle) -> JobTables:
+def job_tables(handle: Handle, ours: JobOptions, starts: LatestStarts) -> JobTables:
     """Return the tables, which follow nothing yet. Raises InputError."""
-    scorer, cluster, settings, starts = handle.scorer, handle.cluster, handle.settings, handle.starts
-    ours, state, clock = settings.job, cluster.state, scorer.tables.clock
-    name = settings.scheduler_names[JOB]
+    scorer, cluster, nodes = handle.scorer, handle.cluster, handle.nodes
+    state, clock, name = cluster.state, scorer.tables.clock, handle.settings.scheduler_names[JOB]
     runs, cron_jobs, due_of = cluster.expected_runs, starts.cron_jobs, starts.due_of
 
     def of_service(service: ServiceKey) -> float:
@@ -86,7 +86,6 @@ def job_tables(handle: Handle) -> JobTables:
 
     is_assumed = cluster.assumed.__contains__
     serverless = serverless_plugins(state, ours.serverless, is_ours=is_ours, is_assumed=is_assumed, clock=clock)
-    nodes = OwnNodes.of(settings)
     metrics = ValleyMetrics()
     return JobTables(
         scheduler_name=name,

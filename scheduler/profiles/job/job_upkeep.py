@@ -83,7 +83,7 @@ def valley_planner(
     )
 
 
-def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkeep:
+def job_upkeep(handle: Handle, tables: JobTables, options: JobOptions, around: Surroundings) -> Upkeep:
     """Return what goes on around the job profile: storms and starts are planned, providers and due times watched."""
     scorer, queue, queues = handle.scorer, around.queue, handle.queues
     assert queues is not None, "there are queues wherever the job profile runs"
@@ -98,7 +98,7 @@ def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkee
         after=around.after,
         jobs=tables.jobs,
     )
-    planner = valley_planner(tables, scorer, queue, handle.settings.job, after=around.after)
+    planner = valley_planner(tables, scorer, queue, options, after=around.after)
 
     def look_at_the_clock() -> None:
         with scorer.tables.reading():

@@ -31,11 +31,10 @@ from cluster.tables.state import ClusterState
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import EventKind
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import every_node, found
-from placement.plugins import Hint
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.online.colocation_settings import GapOptions
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds, upper_load
@@ -95,7 +94,7 @@ _NAMES: Final = tuple(RESOURCES[resource].name for resource in GAP_RESOURCES)
 _UNKNOWN: Final = "predicted load is not known"
 
 
-class PredictedGap:
+class PredictedGap(PlainFilter):
     """Evicting pods does not help: no pod has to go for a pod that takes what is left over.
 
     Pods of a DaemonSet pass. `forecast-scheduler.io/opt-out` is ignored: the filter protects the other pods of the
@@ -123,12 +122,9 @@ class PredictedGap:
         says_so = pod.annotations.get(COLOCATE_ANNOTATION, "").lower() == "true"
         return (pod.priority < self.options.priority_below or says_so) and not comes_with_node(pod)
 
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether it lets the pod go anywhere, whatever comes to sit where."""
         return not self.is_low_priority(pod)
-
-    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """One rejection per resource."""

@@ -13,10 +13,8 @@ from forecast.service_key import Owner
 from kube.objects.constraints import PodConstraints
 from kube.objects.objects import NodeInfo
 from placement.card_types.card_scarcity import CardCollector
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.node_rule_settings import Even, Protection
-from placement.plugins import Hint
-from scheduler.cycle.order_dependence import is_asked_once
 from tests.placement.card_types.card_world import CardWorld, names, pods, typed
 from tests.placement.devices.device_world import card_node
 
@@ -105,7 +103,7 @@ def test_who_accepts_every_model_there_is_makes_none_scarce() -> None:
 def test_a_batch_sees_what_is_rare_as_it_was_at_its_begin() -> None:
     world = scarce(Protection.HARD, rare_from=0.7)
     pod = typed("p")
-    assert is_asked_once([world.plugin], pod, world.view)
+    assert world.plugin.ignores_like_pods(pod, world.view)
     before = names(world, [world.plugin], pod)
     world.place(pods(8, prefix="q"))
     assert names(world, [world.plugin], pod) == before

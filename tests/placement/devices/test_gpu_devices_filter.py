@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.devices.gpu_devices import GpuDevices
 from placement.node_rule_settings import DeviceOptions
-from placement.plugins import CountsRoom, EnqueueExtensions, Hint
 from testing.placement.views import passing
 from tests.placement.devices.device_world import IDX, INDEX, MILLI, DeviceWorld, card_node, card_pod
 from tests.placement.small_cluster import rejections
@@ -131,7 +130,6 @@ def test_room_is_how_many_pods_go_there_one_after_the_other(
 ) -> None:
     world = DeviceWorld([card_node("x", 3), card_node("y", shared=2, memory=12), card_node("z", 8)])
     tested = GpuDevices(world.table)
-    assert isinstance(tested, CountsRoom)
     for i, (one, row) in enumerate(there):
         pod = card_pod(f"there-{i}", **one)
         if world.state.names[row] in passing(tested, pod, world.view):
@@ -154,7 +152,6 @@ def test_room_is_how_many_pods_go_there_one_after_the_other(
 
 def test_what_may_let_a_pod_in() -> None:
     tested = GpuDevices(DeviceWorld().table)
-    assert isinstance(tested, EnqueueExtensions)
     pod, share = card_pod("p", n=2), card_pod("s", milli=100)
 
     def hint(event: ClusterEvent, of: PodInfo = pod) -> bool:

@@ -9,10 +9,8 @@ import pytest
 
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import NodeInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.filters.node_declared_features import NodeDeclaredFeatures
-from placement.plugins import Hint
-from scheduler.filter_hints import FILTER_HINTS
 from testing.placement.views import PASSES, Verdict, node_named, pod_with, verdict, verdicts, view_of
 
 RESTART_ALL = "RestartAllContainersOnContainerExits"
@@ -68,7 +66,7 @@ def test_a_node_that_changes_is_looked_at_again() -> None:
     for after, expected in ((upgraded, PASSES), (node, NO)):
         view.index.apply(view.state.put_node(after))
         assert verdicts(NodeDeclaredFeatures(), pod, view)["n"] == expected
-    hint = FILTER_HINTS["NodeDeclaredFeatures"].hint
+    hint = NodeDeclaredFeatures().hint
     assert hint(pod, ClusterEvent(EventKind.NODE_CHANGED, node=upgraded, before=node)) is Hint.QUEUE
     assert hint(pod, ClusterEvent(EventKind.NODE_CHANGED, node=node, before=node)) is Hint.SKIP
 

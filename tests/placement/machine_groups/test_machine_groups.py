@@ -10,12 +10,11 @@ import pytest
 from base.errors import InputError
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.machine_groups.borrowers import GroupCollector
+from placement.machine_groups.machine_group import MachineGroup
 from placement.node_rule_settings import Borrow, GroupOwner, MachineGroupOptions, NodeRuleOptions
-from placement.plugins import Hint
 from placement.policies.filter_choice import FilterOptions, chosen_filters
-from scheduler.filter_hints import FILTER_HINTS
 from testing.placement.views import PASSES, Verdict, passing, verdicts
 from tests.placement.machine_groups.group_world import BORROW, KEY, GroupWorld, group_node, of_team
 
@@ -180,7 +179,7 @@ def test_who_borrows_is_told_when_owners_wait_no_more() -> None:
 
 def test_hints() -> None:
     node, pod = group_node("a", "search"), of_team("x", "search", "search", node="a")
-    hint = FILTER_HINTS["MachineGroup"]
+    one = MachineGroup()
     cases = [
         (ClusterEvent(EventKind.NODE_ADDED, node=node), True, True),
         (ClusterEvent(EventKind.NODE_CHANGED, node=node, before=group_node("a")), True, True),
@@ -188,11 +187,12 @@ def test_hints() -> None:
         (ClusterEvent(EventKind.POD_LEFT, pod=pod), False, True),
         (ClusterEvent(EventKind.POD_BOUND, pod=pod), False, True),
         (ClusterEvent(EventKind.FORECAST_CHANGED), False, True),  # GroupUse.on_change
-        (ClusterEvent(EventKind.NAMESPACE_CHANGED), False, False),
     ]
     for event, anybody, who_borrows in cases:
-        assert (hint.hint(of_team("p", "shop"), event) is Hint.QUEUE) == anybody
-        assert (hint.hint(borrower("p"), event) is Hint.QUEUE) == who_borrows
+        assert (one.hint(of_team("p", "shop"), event) is Hint.QUEUE) == anybody
+        assert (one.hint(borrower("p"), event) is Hint.QUEUE) == who_borrows
+        assert event.kind in one.woken_by
+    assert EventKind.NAMESPACE_CHANGED not in one.woken_by
 
 
 # What is told

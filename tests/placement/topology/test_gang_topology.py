@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from tests.placement.topology.gang_world import HOST, RACK, ZONE, GangWorld, gang, gpu_node, worker
 
 LEVELS = (HOST, RACK, ZONE)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kube.objects.objects import PodInfo, QosClass
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.topology.alignment import NOWHERE
 from placement.topology.node_zones import Scope, TopologyManagerPolicy
 from placement.topology.numa_filter import NodeResourceTopologyMatch
@@ -64,7 +63,7 @@ def test_room() -> None:
     two = pod("a", containers=[{GPU: 1}, {"cpu": 1}])
     assert plugin.room(two, made.view, rows).tolist() == [NOWHERE, 1, 2, 2, NOWHERE]
     assert plugin.room(pod("a", qos=QosClass.BURSTABLE), made.view, rows).tolist() == [NOWHERE] * 5
-    assert plugin.counts_all_room(pod("a", n=1)) and not plugin.counts_all_room(two)
+    assert plugin.ignores_like_pods(pod("a", n=1), made.view) and not plugin.ignores_like_pods(two, made.view)
 
 
 def test_hints() -> None:

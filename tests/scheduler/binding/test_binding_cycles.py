@@ -23,6 +23,7 @@ from testing.waiting import eventually
 from tests.scheduler.binding.made_up import Done, reserved, session_to
 
 NO = Status(Code.UNSCHEDULABLE, "", "no")
+WAITS = Status(Code.WAIT)
 
 
 @dataclass
@@ -46,11 +47,14 @@ class Recorder:
     def unreserve(self, pod: PodInfo, node: str) -> None:
         self._say("unreserve", pod)
 
-    def permit(self, pod: PodInfo, node: str) -> Status:
-        return self._say("permit", pod)
+    def concerns(self, pod: PodInfo) -> bool:
+        return True
 
-    def pre_bind(self, pod: PodInfo, node: str) -> Status:
-        return self._say(f"pre_bind in {threading.current_thread().name.rpartition('_')[0]}", pod)
+    async def pre_bind(self, pod: PodInfo, node: str) -> Status:
+        status = self._say("pre_bind", pod)
+        if status is WAITS:
+            await asyncio.sleep(3600)
+        return status
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
         self._say("post_bind", pod)
@@ -140,10 +144,10 @@ def test_after_a_failure_all_is_given_back_last_one_first(session: ApiSession, b
         done.wait(1)
     assert order == ["third", "second", "first"]
     outcome = done.only("uid-cart-1")
-    assert (outcome.ending, outcome.reason, outcome.is_rejected) == (Ending.FAILED, "no", False)
+    assert (outcome.ending, outcome.reason) == (Ending.FAILED, "no")
 
 
-@pytest.mark.parametrize("point", ["permit", "pre_bind", "bind"])
+@pytest.mark.parametrize("point", ["pre_bind", "bind"])
 @pytest.mark.parametrize("status", [NO, Status(Code.ERROR, "", "broken"), ZeroDivisionError("a mistake")])
 def test_what_says_no_or_fails_ends_it(
     session: ApiSession, binder: FakeBinder, done: Done, point: str, status: Status | Exception
@@ -151,41 +155,17 @@ def test_what_says_no_or_fails_ends_it(
     plugin, holder = Recorder(says={"cart-1": status}), Recorder("Holder")
     if point == "bind":
         binder.says["cart-1"] = status
-    plugins = BindingPlugins(
-        (binder,), (holder,), (plugin,) if point == "permit" else (), (plugin,) if point == "pre_bind" else ()
-    )
+    plugins = BindingPlugins((binder,), (holder,), (plugin,) if point == "pre_bind" else ())
     with Running(session, plugins) as cycles:
         cycles.start([reserved("cart-1"), reserved("cart-2")], done)
         done.wait(2)
     outcome = done.only("uid-cart-1")
-    # Whether an error comes before or after a request that binds can be told of Permit and PreBind only.
+    # Whether an error comes before or after a request that binds can be told of PreBind only.
     is_known = point != "bind" or status is NO
     assert outcome.ending is (Ending.FAILED if is_known else Ending.UNKNOWN)
     assert holder.calls == ([("unreserve", "cart-1")] if is_known else [])
-    assert outcome.is_rejected == (point == "permit" and status is NO) and outcome.reason
+    assert outcome.reason
     assert done.only("uid-cart-2").is_bound
-
-
-def wait_status(seconds: float) -> Status:
-    return Status(Code.WAIT, wait_seconds=seconds)
-
-
-def test_a_pod_waits_until_it_is_allowed_denied_or_late(session: ApiSession, binder: FakeBinder, done: Done) -> None:
-    holder = Recorder("Holder")
-    gang = Recorder("Gang", says={name: wait_status(600) for name in ("a", "b")} | {"c": wait_status(0.01)})
-    running = Running(session, BindingPlugins((binder,), (holder,), (gang,)))
-    with running as cycles:
-        cycles.start([reserved(name) for name in "abcd"], done)
-        done.wait(2)
-        assert done.only("uid-d").is_bound
-        assert done.only("uid-c").is_rejected and "timeout" in done.only("uid-c").reason
-        assert {one.pod.name for one in cycles.waiting.all()} == {"a", "b"} and cycles.in_flight == 0
-        assert cycles.waiting.allow("uid-a", "Gang") and cycles.waiting.reject("uid-b", "Gang", "too few")
-        done.wait(4)
-    assert done.only("uid-a").is_bound
-    assert (done.only("uid-b").is_rejected, done.only("uid-b").plugin) == (True, "Gang")
-    assert sorted(holder.calls) == [("unreserve", "b"), ("unreserve", "c")]
-    assert running.stages["wait_on_permit"] == 3
 
 
 def test_so_many_are_under_way_at_once_and_fewer_after_429(session: ApiSession, binder: FakeBinder, done: Done) -> None:
@@ -214,8 +194,8 @@ def test_asking_later_settles_what_was_not_known(session: ApiSession, binder: Fa
 
 
 def test_the_end_tells_of_every_pod_once(session: ApiSession, binder: FakeBinder, done: Done) -> None:
-    """Some wait for Permit, some are under way, some are queued, some come too late."""
-    gang = Recorder("Gang", says={"waits": wait_status(600)})
+    """Some wait in PreBind, some are under way, some are queued, some come too late."""
+    gang = Recorder("Gang", says={"waits": WAITS})
     binder.says = dict.fromkeys(["stuck-0", "stuck-1"])
     plugins = BindingPlugins((binder,), (gang,), (gang,))
     with Running(session, plugins, InFlightLimit(2, clock=lambda: 0.0)) as cycles:
@@ -224,13 +204,12 @@ def test_the_end_tells_of_every_pod_once(session: ApiSession, binder: FakeBinder
         assert eventually(lambda: binder.now == 2)
         cycles.stop(0.0)
         cycles.start([reserved("late")], done)
-        cycles.waiting.allow("uid-waits", "Gang")
     assert {done.only(f"uid-{name}").ending for name in [*names, "late"]} == {Ending.UNKNOWN}
     assert not binder.bound and not [call for call in gang.calls if call[0] == "unreserve"]
 
 
 def test_a_session_that_ended_first_loses_no_pod(binder: FakeBinder, done: Done) -> None:
-    gang = Recorder("Gang", says={"waits": wait_status(600)})
+    gang = Recorder("Gang", says={"waits": WAITS})
     binder.says = {"stuck": None}
     with session_to() as session:
         cycles = BindingCycles(session, lambda pod: BindingPlugins((binder,), (), (gang,)))
@@ -268,9 +247,7 @@ def test_a_listener_that_waits_holds_up_no_binding(session: ApiSession, binder: 
         done.wait(20)
 
 
-KINDS = st.sampled_from(
-    ["bound", "refused", "unknown", "raises", "denied", "waits", "late", "pre_bind fails", "skipped"]
-)
+KINDS = st.sampled_from(["bound", "refused", "unknown", "raises", "denied", "skipped"])
 
 
 @settings(max_examples=30)
@@ -285,17 +262,12 @@ def test_whatever_happens_each_is_told_once_and_given_back_once(
         "raises": ZeroDivisionError(),
         "skipped": Status(Code.SKIP),
     }
-    permits = {"denied": NO, "waits": wait_status(600), "late": wait_status(0.0)}
     binder = FakeBinder(says={name: binds[kind] for name, kind in names.items() if kind in binds})
-    gang = Recorder("Gang", says={name: permits[kind] for name, kind in names.items() if kind in permits})
-    before = Recorder("Before", says={name: NO for name, kind in names.items() if kind == "pre_bind fails"})
+    before = Recorder("Before", says={name: NO for name, kind in names.items() if kind == "denied"})
     holder, done = Recorder("Holder"), Done()
-    plugins = BindingPlugins((binder,), (holder,), (gang,), (before,), (holder,))
+    plugins = BindingPlugins((binder,), (holder,), (before,), (holder,))
     with Running(session, plugins, InFlightLimit(room, clock=lambda: 0.0)) as cycles:
         cycles.start([reserved(name) for name in names], done)
-        for name, kind in names.items():
-            if kind == "waits":
-                cycles.waiting.allow(f"uid-{name}", "Gang")
         if not is_stopped_early:
             done.wait(len(names))
     assert len(done.told) == len(names) and all(len(told) == 1 for told in done.told.values())
@@ -306,7 +278,6 @@ def test_whatever_happens_each_is_told_once_and_given_back_once(
         assert calls["post_bind", name] == (ending is Ending.BOUND)
         assert (name in binder.bound) <= (ending is not Ending.FAILED)
         if not is_stopped_early:
-            good, open_ = ("bound", "waits"), ("unknown", "raises")
-            kind = names[name]
-            expected = Ending.BOUND if kind in good else Ending.UNKNOWN if kind in open_ else Ending.FAILED
+            open_, kind = ("unknown", "raises"), names[name]
+            expected = Ending.BOUND if kind == "bound" else Ending.UNKNOWN if kind in open_ else Ending.FAILED
             assert ending is expected, kind

@@ -14,10 +14,11 @@ from kube.decoding.decoding import Kind
 from kube.objects.constraints import PodVolume
 from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
-from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.plugins import NodesOrStatus, Nomination
+from placement.plugins import Nomination
 from placement.policies.policy import OnePolicyForAll, Policy
+from placement.scores.node_score import NodeScore
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
@@ -197,30 +198,44 @@ def test_a_plugin_that_raises_fails_the_pod_and_not_the_scheduler() -> None:
     assert "plugin Broken failed" in decisions.rejected[0].message
 
 
-def test_pre_filters_and_further_scores_have_their_say() -> None:
-    class OnlyTwo:
-        name = "OnlyTwo"
+class Last(NodeScore):
+    """Scores the last node; says nothing of pods whose name does not end in 0."""
 
-        def pre_filter(self, pod: PodInfo, view: ClusterView) -> NodesOrStatus:
-            return np.array([name in ("node-1", "node-3") for name in view.state.names])
+    name = "Last"
 
-    class Last:
-        name = "Last"
+    def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        return np.where(rows == rows.max(), 100, 0)
 
-        def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-            return np.where(rows == rows.max(), 100, 0)
-
-        def pre_score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Status:
-            return SUCCESS if pod.name.endswith("0") else Status(Code.SKIP)
-
-    last = Last()
-    plugins = {"pre_filters": (OnlyTwo(),), "scores": ((last, 1000),), "pre_scores": (last,)}
-    decisions = World(4, workers(2, of=""), **plugins).run()
-    assert [node for _, node in decisions.placed] == ["node-3", "node-1"]
+    def skips(self, pod: PodInfo, view: ClusterView, rows: Ints) -> bool:
+        return not pod.name.endswith("0")
 
 
-class Raising:
-    """Implements Filter; raises for some pods."""
+class LastOfBatch(Last):
+    """The same of every pod, and says that like pods do not matter to it."""
+
+    def skips(self, pod: PodInfo, view: ClusterView, rows: Ints) -> bool:
+        return False
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
+
+
+def test_a_further_score_counts_for_the_pods_it_does_not_skip() -> None:
+    decisions = World(4, workers(2, of=""), scores=((Last(), 1000),)).run()
+    first, second = (node for _, node in decisions.placed)
+    assert first == "node-3" != second
+
+
+def test_a_further_score_that_ignores_like_pods_counts_in_batches_until_its_node_is_full() -> None:
+    decisions = World(2, workers(5, of=""), scores=((LastOfBatch(), 1000),)).run()
+    nodes = [node for _, node in decisions.placed]
+    room = nodes.index("node-0")
+    assert nodes == ["node-1"] * room + ["node-0"] * (len(nodes) - room)
+    assert room
+
+
+class Raising(PlainFilter):
+    """Raises for some pods."""
 
     name = "Raising"
 
@@ -254,8 +269,8 @@ def test_a_gang_of_which_one_member_cannot_be_looked_at_holds_nothing() -> None:
     assert len(decisions.rejected[0].pods) == 3
 
 
-class InOrder(Reserving):
-    """Implements Filter, too; notes who is looked at and who is reserved, one after the other."""
+class InOrder(Reserving, PlainFilter):
+    """Notes who is looked at and who is reserved, one after the other."""
 
     def __init__(self) -> None:
         super().__init__()

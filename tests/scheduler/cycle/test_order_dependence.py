@@ -11,7 +11,6 @@ from placement.policies.policy import OnePolicyForAll
 from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.batch_plan import BatchPlan
-from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.profiles.online.colocation_loop import Colocation
@@ -27,7 +26,7 @@ def test_a_filter_that_is_asked_once_says_the_same_after_like_pods_have_landed_b
     with world.scorer.tables.reading() as cluster:
         for run in list(world.runs()):
             pod = world.pods[run][-1]
-            filters = [one for one in (*FILTERS, *others) if is_asked_once([one], pod, world.view)]
+            filters = [one for one in (*FILTERS, *others) if one.ignores_like_pods(pod, world.view)]
             asked_once += len(filters)
             before = [rejected(one.filter(pod, world.view), world.view.n_rows) for one in filters]
             placer = UnitPlacer(world.view, cluster, world.scorer.tables.level()[0], NOW + 100)

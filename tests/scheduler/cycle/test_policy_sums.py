@@ -11,9 +11,9 @@ import pytest
 
 from base.arrays import Ints
 from kube.objects.constraints import LabelSelector, Operator, Requirement
-from placement.plugins import Score
 from placement.policies.policy import Policy
 from placement.policies.pool_order import PoolOrder
+from placement.scores.node_score import NodeScore
 from placement.scores.plugin_weights import BALANCED, FIT, OURS, PLUGIN_WEIGHTS
 from scheduler.cycle.placing import Looked, UnitPlacer
 from scheduler.decision_advice import advice_of_cycle
@@ -91,7 +91,7 @@ def test_a_pool_has_room_while_one_of_its_nodes_passes_all_filters() -> None:
     np.testing.assert_array_equal(in_first, had_room)
 
 
-def looked(cluster: VariedCluster, policy: Policy, scores: Sequence[tuple[Score, int]] = ()) -> Looked:
+def looked(cluster: VariedCluster, policy: Policy, scores: Sequence[tuple[NodeScore, int]] = ()) -> Looked:
     with cluster.scorer.tables.reading() as tables:
         level, _ = cluster.scorer.tables.level()
         placer = UnitPlacer(cluster.view, tables, level, until=1e12, scores=scores)
@@ -118,13 +118,13 @@ def test_without_a_model_the_other_scores_of_a_policy_decide_and_decisions_say_s
     assert advice and all(said in one.reasons for one in advice)
 
 
-class Odd:
-    """Implements Score: 100 for the nodes of odd rows."""
+class Odd(NodeScore):
+    """100 for the nodes of odd rows."""
 
     name = "DynamicResources"
 
     def score(self, pod: object, view: object, rows: Ints) -> Ints:
-        """See Score."""
+        """See NodeScore."""
         return 100 * (rows % 2)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kube.objects.objects import PodPhase
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.status import Code, Status
 from scheduler.gangs.gang_gate import UNTRIED, Reason
 from scheduler.gangs.gang_plugin import Gang
@@ -198,5 +197,4 @@ def test_a_clock_that_is_set_back_ends_a_pause_and_begins_the_timeout_anew() -> 
 )
 def test_what_may_let_a_pod_in(event: ClusterEvent, hint: Hint) -> None:
     plugin = Gang(Scene().directory)
-    assert isinstance(plugin, EnqueueExtensions)
     assert plugin.hint(member("a"), event) is hint

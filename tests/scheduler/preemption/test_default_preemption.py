@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import Hint, Nomination
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.plugins import Nomination
 from placement.status import Code, Status
 from scheduler.loop_settings import PreemptionOptions
 from tests.scheduler.preemption.made_up import NOW, World, node, pod

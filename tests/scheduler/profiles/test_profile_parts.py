@@ -17,8 +17,8 @@ from kube.objects.objects import PodInfo
 from placement.node_rule_settings import NodeRuleOptions
 from scheduler.handle import Handle, ProfileParts
 from scheduler.profiles.registry import PROFILES, builder
-from scheduler.schedule_settings import ScheduleSettings
-from scheduler.scheduling_tables import handle_of, schedule_tables
+from scheduler.profiles.schedule_settings import ScheduleSettings
+from scheduler.profiles.schedule_tables import profile_handle, schedule_tables
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod, seated
 from tests.kube.api_objects import pod
 from tests.scorer.scorer_at import LiveScorer
@@ -39,7 +39,7 @@ def test_a_new_leader_reads_claims_anew_with_the_source_that_follows_them() -> N
     live = LiveScorer(without_model=True)
     settings = ScheduleSettings.model_validate({"profiles": ["gpu"]})
     with live.scorer.tables.reading() as cluster:
-        parts = builder("gpu")(handle_of(live.scorer, cluster, settings, NodeRuleOptions()))
+        parts = builder("gpu")(profile_handle(live.scorer, cluster, settings, NodeRuleOptions()))
     assert parts.read_again is not None
     assert parts.read_again()(), "without a source there is nothing to read"
     source = Source()

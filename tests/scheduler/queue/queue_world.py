@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, FlowOrder, Hint, QueueSort
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.plugins import EnqueueExtensions, FlowOrder, QueueSort
 from placement.status import SUCCESS, Code, Status
 from scheduler.loop_settings import QueueOptions
 from scheduler.queue.active import PrioritySort

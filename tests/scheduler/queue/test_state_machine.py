@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import FlowHead, Hint, Pick, Turn
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.plugins import FlowHead, Pick, Turn
 from scheduler.loop_settings import QueueOptions
 from scheduler.queue.queued_pods import Part, QueuedPodInfo
 from tests.scheduler.queue.queue_world import BEGIN, FIT, SPREAD, STRANGE, World, a_pod, node_added

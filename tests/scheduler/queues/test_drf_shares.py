@@ -10,8 +10,8 @@ import pytest
 
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo, PodPhase
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.plugins import EnqueueExtensions
 from placement.status import SUCCESS
 from scheduler.loop_settings import QueueOptions
 from scheduler.queue.queued_pods import QueuedPodInfo

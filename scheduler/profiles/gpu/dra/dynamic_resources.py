@@ -23,11 +23,10 @@ import numpy as np
 from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from kube.session.session_calls import Session
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Filter, Rejection, rejected
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection, rejected
 from placement.filters.rejections import every_node, found
-from placement.plugins import Hint
-from placement.scores.standard_score import default_normalize
+from placement.scores.node_score import NodeScore, default_normalize
 from placement.status import SUCCESS, Code, Status
 from scheduler.profiles.gpu.dra.allocation_status import made_allocation
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, NodeUnusable
@@ -63,8 +62,8 @@ _ELSEWHERE: Final = "resourceclaim not available on the node"
 _MARGIN_SECONDS: Final = 60.0
 
 
-class DynamicResources:
-    """PreEnqueue, Filter, TellsApart, Score, Reserve, AwaitedPreBind, PostBind, PostFilter, EnqueueExtensions.
+class DynamicResources(PlainFilter, NodeScore):
+    """PreEnqueue, Filter, Score, Reserve, PreBind, PostBind, PostFilter.
 
     table : Follower, to be attached to the tables; watches feed its sinks, and the queue receives its listeners:
             `on_claim` as UNSCHEDULED_POD_CHANGED, `on_room` as FORECAST_CHANGED
@@ -123,7 +122,7 @@ class DynamicResources:
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         return Hint.QUEUE if pod.resource_claims or self._asks(pod) else Hint.SKIP
 
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether it says nothing of the pod, wherever others land."""
         return not self._asks(pod)
 
@@ -160,15 +159,15 @@ class DynamicResources:
                 return Status(Code.UNSCHEDULABLE, _NAME, f"resource claim {claim.name} is being deallocated")
         return status
 
-    def pre_score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Status:
+    def skips(self, pod: PodInfo, view: ClusterView, rows: Ints) -> bool:
         claims = usable_claims(pod, self.table) if names_of(pod) else ""
         has_lists = isinstance(claims, PodClaims) and any(
             request.is_list for claim in claims.open for request in claim.spec.requests
         )
-        return SUCCESS if has_lists else Status(Code.SKIP, _NAME)
+        return not has_lists
 
     def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """Nodes where earlier entries of firstAvailable can be had, see Score."""
+        """Nodes where earlier entries of firstAvailable can be had, see NodeScore."""
         claims = usable_claims(pod, self.table)
         scores = np.zeros(view.n_rows, dtype=np.int64)
         if isinstance(claims, str):

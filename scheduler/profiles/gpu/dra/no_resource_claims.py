@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ClusterEvent, Hint
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.rejections import every_node, found
 from scheduler.profiles.gpu.dra.extended_resources import backed_kinds, extended_claims
 
 _REASON: Final = "pods with ResourceClaims are placed by the gpu profile"
 
 
-class NoResourceClaims:
+class NoResourceClaims(NodeFilter):
     """Unresolvable: it does not depend on what other pods have."""
 
     name = "NoResourceClaims"
@@ -21,6 +22,10 @@ class NoResourceClaims:
     def __init__(self, class_resources: Mapping[str, str] | None = None) -> None:
         """class_resources: name of the DeviceClass by extended resource, of those that have one; may change."""
         self._class_resources = {} if class_resources is None else class_resources
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """A pod's claims never change, what a device plugin offers may."""
+        return Hint.QUEUE
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """All nodes for claims; for extended resources those where a DRA driver would have to offer them."""

@@ -31,10 +31,9 @@ from base.arrays import Bools, Floats, Ints
 from cluster.tables.columns import request_units
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Hint
 from scheduler.profiles.gpu.gpu_settings import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import KEPT_RESOURCES, GpuNodePods
 from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods
@@ -124,8 +123,8 @@ def gap_of(options: IdleCpuOptions) -> GapOptions:
     return GapOptions(priority_below=_EVERY_PRIORITY, ceiling=options.ceiling, hours=options.hours)
 
 
-class IdleCpu:
-    """Implements Filter and EnqueueExtensions. Evicting pods does not help: no pod has to go for a pod that takes what
+class IdleCpu(PlainFilter):
+    """Evicting pods does not help: no pod has to go for a pod that takes what
     is left over.
     """
 
@@ -143,7 +142,7 @@ class IdleCpu:
         cores = None if options.cores_per_gpu is None else 1000 * options.cores_per_gpu
         self._fixed = (cores, options.memory_bytes_per_gpu)
 
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether its answer is the same whatever comes to sit where."""
         return not self._offline.is_offline(pod)
 
@@ -173,7 +172,7 @@ class IdleCpu:
         return len(pods), sum(pod.requests.get("cpu", 0.0) for pod in pods)
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions. A pod that takes a GPU may request less than was kept for it."""
+        """A pod that takes a GPU may request less than was kept for it."""
         if not self._offline.is_offline(pod):
             about = {EventKind.NODE_ADDED, EventKind.NODE_CHANGED, EventKind.UNSCHEDULED_POD_CHANGED}
             return Hint.QUEUE if event.kind in about else Hint.SKIP

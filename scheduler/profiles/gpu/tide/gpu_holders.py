@@ -21,15 +21,9 @@ from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.objects.counted_pods import sits, waits
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.devices.declared_devices import cards_of, model_of
-from placement.devices.device_demand import WHOLE, gpu_demand
+from placement.devices.declared_devices import NodeGpus, PodGpus, model_of
 from placement.node_rule_settings import DeviceOptions
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
-
-PodGpus = Callable[[PodInfo, NodeInfo | None], float]
-"""GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""
-
-NodeGpus = Callable[[NodeInfo], float]
 
 PoolOf = Callable[[NodeInfo], str | None]
 """The pool that a node with GPUs belongs to; None = it is not ours."""
@@ -222,25 +216,6 @@ class TideTable(NodesAndPodsOnly):
 
 UNKNOWN_MODEL = "unknown"
 """Pool of nodes with GPUs whose labels do not say of which model."""
-
-
-def pod_gpus(options: DeviceOptions) -> PodGpus:
-    """Whole ones and shares; a share that is asked for by memory counts as a whole one until there is a node."""
-
-    def gpus(pod: PodInfo, node: NodeInfo | None) -> float:
-        demand = gpu_demand(pod, options)
-        if demand is None:
-            return 0.0
-        if not demand.memory_units:
-            return demand.count * demand.milli / WHOLE
-        return demand.count * min(WHOLE, demand.on(cards_of(node, options).memory)) / WHOLE
-
-    return gpus
-
-
-def node_gpus(options: DeviceOptions, offered: Callable[[str], int] = lambda node: 0) -> NodeGpus:
-    """As many as there are. offered: by slices on a node by name, where no device plugin offers any."""
-    return lambda node: float(cards_of(node, options).n or offered(node.name))
 
 
 def pool_of(options: DeviceOptions, pool_label: str, is_ours: Callable[[NodeInfo], bool]) -> PoolOf:

@@ -20,11 +20,12 @@ from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
 from kube.objects.counted_pods import WAITING_SECONDS
 from kube.objects.objects import PodInfo
+from placement.devices.declared_devices import PodGpus
 from placement.pod_groups.group_of_pod import group_of
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.gpu.gpu_settings import TideOptions
 from scheduler.profiles.gpu.tide.gpu_demand import ServiceGpus
-from scheduler.profiles.gpu.tide.gpu_holders import GpuPod, PodGpus, SittingGangs, TideTable
+from scheduler.profiles.gpu.tide.gpu_holders import GpuPod, SittingGangs, TideTable
 from scheduler.profiles.gpu.tide.tide_annotation import MOVES, MoveRecord, read_record
 from scheduler.profiles.gpu.tide.tide_plan import Training
 from scheduler.profiles.gpu.tide.training_annotations import LEAST, Role, TrainingTerms, role_of, training_terms

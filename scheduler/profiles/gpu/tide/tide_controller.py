@@ -28,9 +28,10 @@ from base.periodic_task import PeriodicTask
 from cluster.readable_tables import ReadableTables
 from kube.session.session_calls import Session, call
 from placement.cluster_events import ClusterEvent, EventKind
+from placement.devices.declared_devices import PodGpus
 from scheduler.profiles.gpu.gpu_settings import TideOptions
 from scheduler.profiles.gpu.tide.gpu_demand import TideDemand, demand_ahead, held_demand
-from scheduler.profiles.gpu.tide.gpu_holders import PodGpus, TideTable
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable
 from scheduler.profiles.gpu.tide.scaling import RetryPauses, Scaled, ScalingOutcome, scale
 from scheduler.profiles.gpu.tide.situation import KnownTraining, Look, look, trainings_of, uses_of, workloads_seen
 from scheduler.profiles.gpu.tide.tide_annotation import MOVES, record_after, written

@@ -16,13 +16,14 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.devices.declared_devices import PodGpus
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Hint, Preferred
+from placement.plugins import Preferred
 from scheduler.profiles.gpu.gpu_settings import TideOptions
 from scheduler.profiles.gpu.tide.gpu_demand import TideDemand
-from scheduler.profiles.gpu.tide.gpu_holders import PodGpus, TideTable
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of, training_terms
 
 _ENDLESS: Final = 2**31 - 1
@@ -37,8 +38,8 @@ _WOKEN_SLOTS: Final = 50
 """Half hours that the longest drain time touches, which is a little more than a day."""
 
 
-class TideRoom:
-    """Implements Filter, CountsRoom, NodePreference and EnqueueExtensions. Under the lock of the tables.
+class TideRoom(PlainFilter):
+    """Implements Filter and NodePreference. Under the lock of the tables.
 
     `use` is called by the thread that plans, and replaces one reference.
     """
@@ -88,7 +89,7 @@ class TideRoom:
         need = np.maximum(need, others)
         return np.asarray(self._table.capacity() - need - self._table.training())
 
-    # Filter, CountsRoom, NodePreference, EnqueueExtensions
+    # Filter, NodePreference
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Evaluated per pool. Evicting other training helps where there is some."""
@@ -106,6 +107,9 @@ class TideRoom:
             nodes[inside] = pools[pool[inside]]
             rejections += found(nodes, view, reason, preemptible=preemptible)
         return rejections
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
 
     def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """(n_nodes,) pods like it that its pool has room for; `prefer` bounds what all nodes of it get together."""

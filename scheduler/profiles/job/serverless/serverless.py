@@ -18,11 +18,11 @@ from base.arrays import Bools, Ints
 from cluster.tables.columns import request_units
 from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
 from placement.filters.taint_toleration import HARD_EFFECTS
-from placement.plugins import Hint, Preferred
+from placement.plugins import Preferred
 from placement.pod_groups.group_of_pod import group_of
 from placement.virtual_node_settings import First, ServerlessOptions
 from placement.virtual_node_table import REAL
@@ -36,8 +36,8 @@ _NEVER: Final = "node(s) were virtual, and virtual nodes are not used"
 _NOT_READY: Final = "node(s) were virtual and not ready"
 
 
-class Serverless:
-    """Filter, NodePreference and EnqueueExtensions; reads the tables, which follow by themselves.
+class Serverless(PlainFilter):
+    """Filter and NodePreference; reads the tables, which follow by themselves.
 
     The queue receives `ProviderTables.on_room` as FORECAST_CHANGED.
     """
@@ -74,7 +74,7 @@ class Serverless:
             left &= ~of_provider
         return [*rejections, *found(left & ~self._tables.ready(view.n_rows), view, _NOT_READY, preemptible=False)]
 
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """No more pods are placed at once than there is room for: what it says of the first holds for all of them."""
         return True
 
@@ -142,7 +142,7 @@ class Serverless:
             for taint in node.taints
         )
 
-    # EnqueueExtensions
+    # The queue
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         if event.kind in (EventKind.NODE_ADDED, EventKind.NODE_CHANGED):
@@ -173,7 +173,7 @@ def _fits(requests: Mapping[str, float], state: ClusterState) -> Ints:
     return fitting(free, np.fromiter(wanted.values(), dtype=np.int64))
 
 
-class ByTerms:
+class ByTerms(PlainFilter):
     """The part of Serverless that holds whatever room providers have. Its tables need not be kept."""
 
     name = "Serverless"

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from kube.objects.constraints import Toleration
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView, Rejection
+from placement.filters.filter import ClusterView, NodeFilter, Rejection
 from placement.filters.taint_toleration import TaintToleration
 from placement.virtual_node_settings import First, ServerlessOptions
 from scheduler.profiles.job.job_annotations import may_leave, terms_of
 
 
-class ProviderToleration:
+class ProviderToleration(NodeFilter):
     """Takes the place of TaintToleration: it has its name."""
 
     name = "TaintToleration"

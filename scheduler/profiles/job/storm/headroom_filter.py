@@ -27,11 +27,10 @@ from cluster.tables.columns import request_units
 from cluster.tables.state import ClusterState
 from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import EventKind
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
-from placement.plugins import Hint
 from scheduler.profiles.job.storm.storms import Storm, fitting, free_units, keep_room
 
 _ENDLESS: Final = 2**31 - 1
@@ -77,8 +76,8 @@ class ReservedHeadroom:
             self.on[at] -= 1
 
 
-class StormHeadroom(NodesAndPodsOnly):
-    """Implements Filter, EnqueueExtensions and Follower (attached for no kinds). All under the lock of the tables."""
+class StormHeadroom(NodesAndPodsOnly, PlainFilter):
+    """Implements Filter and Follower (attached for no kinds). All under the lock of the tables."""
 
     name = "StormHeadroom"
     woken_by = frozenset(
@@ -163,11 +162,14 @@ class StormHeadroom(NodesAndPodsOnly):
         columns = self._kept(self.held)
         return columns.get(kind, np.zeros(self._state.n_rows, dtype=np.int64))
 
-    # Filter, EnqueueExtensions
+    # Filter
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
         """Whose room is not for it: pods of other Jobs, or that have to start sooner, may be free to use it."""
         return tuple(map(id, self._against(pod))) if self.held else None
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
 
     def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """(n_nodes,) pods like it that are let in before it rejects the next: pods that land give up no room but that
@@ -197,9 +199,6 @@ class StormHeadroom(NodesAndPodsOnly):
             if wanted > 0 and kind in kept and kind in state.kinds:
                 lacking |= (kept[kind] > 0) & (self._free(kind, kept) < wanted)
         return found(lacking, view, _REASON, preemptible=False)
-
-    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     # Follower
 

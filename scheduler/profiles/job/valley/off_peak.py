@@ -27,10 +27,10 @@ from cluster.predicted.load import PredictedLoad
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import ClusterView, Rejection
+from placement.cluster_events import EventKind
+from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Hint, Preferred
+from placement.plugins import Preferred
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.job.job_settings import ValleyOptions
 from scorer.scoring_policy import opts_out
@@ -52,8 +52,8 @@ class _Room:
     resource: Ints
 
 
-class OffPeak:
-    """Filter, EnqueueExtensions and NodePreference; for the one thread that schedules."""
+class OffPeak(PlainFilter):
+    """Filter and NodePreference; for the one thread that schedules."""
 
     name = "OffPeak"
     woken_by = frozenset(
@@ -82,9 +82,6 @@ class OffPeak:
         self._ceiling, self._options, self._due_of, self._run_seconds = ceiling, options, due_of, run_seconds
         self._load: PredictedLoad | None = None
         self._known: dict[tuple[Hashable, ...], _Room] = {}  # of that load, as it is
-
-    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     def may_wait(self, pod: PodInfo, now: float) -> bool:
         """Whether the pod says that it may, and has the time."""
@@ -116,8 +113,11 @@ class OffPeak:
             rejections += found(np.asarray(over & (resource == one)), view, reason, preemptible=False)
         return rejections
 
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        return True
+
     def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """(n_nodes,) pods like it until each of these nodes is over; no end to it where all are. See CountsRoom."""
+        """(n_nodes,) pods like it until each of these nodes is over; no end to it where all are."""
         room = self._room(pod, view) if self._options.keep_off_peak else None
         of_rows = None if room is None else _fitted(room.pods, view.n_rows, fill=_ENDLESS)[rows]
         if of_rows is None or not (of_rows >= 1).any():

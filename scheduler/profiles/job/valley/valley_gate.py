@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.pod_groups.group_of_pod import group_of
 from placement.status import SUCCESS, Code, Status
 from scheduler.profiles.job.job_settings import ValleyOptions

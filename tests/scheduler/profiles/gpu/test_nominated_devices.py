@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, Hint, Nomination
-from scheduler.cycle.order_dependence import is_asked_once
+from placement.cluster_events import ClusterEvent, EventKind, Hint
+from placement.plugins import EnqueueExtensions, Nomination
 from tests.scheduler.preemption.made_up import pod
 from tests.scheduler.profiles.gpu.preempting import GpuWorld, gpu_node, share, whole
 
@@ -54,10 +53,10 @@ def test_in_the_framework() -> None:
     assert hints.hint(share("y", 1), ClusterEvent(EventKind.POD_LEFT)) is Hint.QUEUE
     assert hints.hint(share("y", 1), ClusterEvent(EventKind.STORAGE_CHANGED)) is Hint.SKIP
     y, without = share("y", 1, priority=1), pod("without", priority=1)
-    assert is_asked_once([world.keeps], y, world.view)
+    assert world.keeps.ignores_like_pods(y, world.view)
     nominated(world, share("x", 1000, priority=5))
-    assert not is_asked_once([world.keeps], y, world.view) and is_asked_once([world.keeps], without, world.view)
-    assert is_asked_once([world.keeps], share("higher", 1, priority=6), world.view)
+    assert not world.keeps.ignores_like_pods(y, world.view) and world.keeps.ignores_like_pods(without, world.view)
+    assert world.keeps.ignores_like_pods(share("higher", 1, priority=6), world.view)
 
 
 _Sitting = tuple[int, int, int]  # device, thousandths, priority

@@ -13,10 +13,9 @@ from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
-from placement.plugins import Hint
 from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.online.colocation_settings import GapOptions
 from testing.placement.views import verdicts

@@ -311,12 +311,12 @@ def test_nodes_where_the_first_wish_can_be_met_score_higher() -> None:
     world = World(claim("c", request("r", first=[first, request("any")])), claim("d"), slices=(fast, slow))
     rows = np.flatnonzero(world.view.state.alive)
     pod = world.pod("p", "c")
-    assert world.plugin.pre_score(pod, world.view, rows).is_success
+    assert not world.plugin.skips(pod, world.view, rows)
     scores = dict(
         zip((world.view.state.names[row] for row in rows), world.plugin.score(pod, world.view, rows), strict=True)
     )
     assert scores == {"a": 100, "b": 87}
-    assert world.plugin.pre_score(world.pod("q", "d"), world.view, rows).code is Code.SKIP
+    assert world.plugin.skips(world.pod("q", "d"), world.view, rows)
 
 
 def test_a_claim_that_is_replaced_by_another_of_its_name_is_another() -> None:

@@ -11,8 +11,9 @@ from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.filters.domain import DOMAIN_LABEL
+from scheduler.profiles.dry_loop import gpus_in
 from scheduler.profiles.gpu.dra.slice_cards import NO_SLICE_CARDS, SliceCards, SliceCardTable
-from scheduler.scheduling_tables import schedule_tables
+from scheduler.profiles.schedule_tables import schedule_tables
 from scorer.scorer import Scorer
 from testing.placement.views import pod_with
 from tests.scheduler.profiles.gpu.dra.dra_world import World
@@ -105,7 +106,7 @@ def test_fragmentation_and_tide_count_them() -> None:
     """Node `broken` has lent one of four cards to a claim; node `plugin` has a device plugin besides its slice."""
     scorer, settings = Scorer(clock=lambda: NOW + 60), Settings()
     tables = schedule_tables(scorer, settings.schedule.model_copy(update={"profiles": ["gpu"]}), settings.node_rules)
-    gpus = tables.gpus
+    gpus = gpus_in(tables)
     assert gpus is not None
     claims, labels = gpus.claims.table, {"nvidia.com/gpu.product": "H100", DOMAIN_LABEL: "forecast-scheduler"}
     nodes = [replace(card_node(name, cards=0), labels=labels) for name in ("broken", "whole")]

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from base.arrays import Ints
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import PRIOR_GPUS, kept_for_idle, per_gpu
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import GpuNodes, gpu_node, gpu_pod, offline_pod, plain_pod
 

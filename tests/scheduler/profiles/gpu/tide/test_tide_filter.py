@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kube.objects.objects import PodInfo
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.filters.filter import rejected
-from placement.plugins import CountsRoom, EnqueueExtensions, Hint
 from placement.what_if import WithoutPods
 from tests.scheduler.profiles.gpu.tide.tide_api import FakeApi
 from tests.scheduler.profiles.gpu.tide.tide_made_up import demand
@@ -87,8 +86,6 @@ def test_hints() -> None:
     plain = inference(0, gpus=0.0)
     assert world.room.hint(pod, ClusterEvent(EventKind.POD_LEFT, pod=plain)) is Hint.SKIP
     assert world.room.hint(pod, ClusterEvent(EventKind.NAMESPACE_CHANGED)) is Hint.SKIP
-    for protocol in (EnqueueExtensions, CountsRoom):
-        assert isinstance(world.room, protocol)
 
 
 def test_pods_that_wait_are_asked_again_where_there_is_more_room() -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo, PodPhase
+from placement.devices.declared_devices import node_gpus, pod_gpus
 from placement.node_rule_settings import DeviceOptions
-from scheduler.profiles.gpu.tide.gpu_holders import TideTable, node_gpus, pod_gpus, pool_of
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable, pool_of
 from tests.scheduler.profiles.gpu.tide.tide_world import gpu_node, inference, trainer
 
 CARDS = DeviceOptions()

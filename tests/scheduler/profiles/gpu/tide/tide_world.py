@@ -17,13 +17,14 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.session.session_calls import Session
 from placement.cluster_events import ClusterEvent
+from placement.devices.declared_devices import node_gpus, pod_gpus
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from placement.node_rule_settings import DeviceOptions
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profiles.gpu.gpu_settings import TideOptions
-from scheduler.profiles.gpu.tide.gpu_holders import TideTable, node_gpus, pod_gpus, pool_of
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable, pool_of
 from scheduler.profiles.gpu.tide.tide_controller import Tide
 from scheduler.profiles.gpu.tide.tide_filter import TideRoom
 from scheduler.profiles.gpu.tide.tide_metrics import TideMetrics

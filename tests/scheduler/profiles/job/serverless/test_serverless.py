@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from kube.objects.constraints import HostPort, PodVolume
 from kube.objects.objects import NodeInfo, PodInfo, Taint
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import Hint
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.pod_groups.group_of_pod import GROUP_LABEL
 from placement.virtual_node_settings import PROVIDER_TAINT, First, Provider
 from scheduler.profiles.job.circuit_breaker import StartFailure

@@ -13,14 +13,12 @@ from cluster.degradation import Level
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import NodeSelectorTerm, Operator, PreferredNodeTerm, Requirement
-from placement.cluster_events import ClusterEvent, EventKind
+from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, rejected
 from placement.index.index import PlacementIndex
-from placement.plugins import EnqueueExtensions, Hint
 from placement.policies.policy import Policy
 from scheduler.cycle.batch_plan import BatchPlan
-from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.profiles.job.job_settings import ValleyOptions
 from scheduler.profiles.job.valley.off_peak import OffPeak
@@ -61,10 +59,10 @@ def test_who_may_wait_is_rejected_there_and_who_may_not_is_not() -> None:
     assert set(np.flatnonzero(rejected(found, view.n_rows)).tolist()) == over(live, 30, 2.0)
     assert "predicted load of cpu would pass 50 % of capacity during the expected run" in found[0].reason
     assert not found[0].preemptible
-    assert is_asked_once([tested], patient, view)
+    assert tested.ignores_like_pods(patient, view)
     for pressed in (job_pod(), job_pod(created=live.clock.now, latest_start="5m")):
         assert tested.filter(pressed, view) == ()
-        assert is_asked_once([tested], pressed, view)
+        assert tested.ignores_like_pods(pressed, view)
 
 
 @pytest.mark.parametrize("level", [Level.FRESH, Level.NEUTRAL])
@@ -127,7 +125,6 @@ def test_without_a_forecast_or_when_switched_off_it_says_nothing() -> None:
 
 def test_which_pods_are_told_apart_and_what_wakes() -> None:
     _, tested = scene(20.0)
-    assert isinstance(tested, EnqueueExtensions)
     assert tested.tells_apart(job_pod()) is None
     early, late = (job_pod(created=at(hour), latest_start="4h") for hour in (1, 9))
     assert tested.tells_apart(early) != tested.tells_apart(late)

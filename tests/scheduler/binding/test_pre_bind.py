@@ -1,4 +1,4 @@
-"""AwaitedPreBind: those it concerns wait beside the others, in nobody's way."""
+"""PreBind: those it concerns wait beside the others, in nobody's way."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def stages() -> Counter[str]:
 
 @pytest.fixture
 def cycles(session: ApiSession, plugin: Awaited, stages: Counter[str]) -> Iterator[BindingCycles]:
-    plugins = BindingPlugins((plugin,), reserve=(plugin,), awaited=(plugin,))
+    plugins = BindingPlugins((plugin,), reserve=(plugin,), pre_bind=(plugin,))
     cycles = BindingCycles(
         session,
         lambda pod: plugins,
@@ -105,7 +105,7 @@ def test_a_no_and_a_mistake_give_back(session: ApiSession, cycles: BindingCycles
 
 
 def test_who_stops_does_not_wait_for_them(session: ApiSession, plugin: Awaited, done: Done) -> None:
-    plugins = BindingPlugins((plugin,), reserve=(plugin,), awaited=(plugin,))
+    plugins = BindingPlugins((plugin,), reserve=(plugin,), pre_bind=(plugin,))
     cycles = BindingCycles(session, lambda pod: plugins)
     cycles.start([reserved("slow")], done)
     assert eventually(lambda: "slow" in plugin.waiting)
@@ -151,7 +151,7 @@ def test_where_a_pod_will_go_is_said_while_it_waits(
     session: ApiSession, plugin: Awaited, done: Done, status: Status, waits: bool, said: list[str]
 ) -> None:
     announcements = Announcements(waits=waits)
-    plugins = BindingPlugins((plugin,), awaited=(plugin,))
+    plugins = BindingPlugins((plugin,), pre_bind=(plugin,))
     cycles = BindingCycles(session, lambda pod: plugins, announcing=announcements)
     cycles.start([reserved("slow"), reserved("quick")], done)
     assert eventually(lambda: "slow" in plugin.waiting and len(announcements.said) == (not waits))
@@ -167,7 +167,7 @@ def test_a_pod_whose_binding_fails_after_the_wait_goes_nowhere(session: ApiSessi
             return Status(Code.UNSCHEDULABLE, "", "it was bound elsewhere")
 
     plugin, announcements = Refusing(), Announcements()
-    plugins = BindingPlugins((plugin,), awaited=(plugin,))
+    plugins = BindingPlugins((plugin,), pre_bind=(plugin,))
     cycles = BindingCycles(session, lambda pod: plugins, announcing=announcements)
     cycles.start([reserved("slow")], done)
     assert eventually(lambda: bool(announcements.said))

@@ -24,12 +24,14 @@ from scheduler.cycle.placing import Looked, UnitPlacer
 from scheduler.gangs.group_creator import suppose_groups
 from scheduler.loop_settings import BackoffOptions, QueueOptions
 from scheduler.placing_core import placing_core
+from scheduler.profiles.gpu.gpu_tables import GpuTables
 from scheduler.profiles.gpu.gpu_upkeep import planned_tide
 from scheduler.profiles.gpu.tide.tide_report import NO_REPORT, TideReport
+from scheduler.profiles.job.job_tables import JobTables
 from scheduler.profiles.job.job_upkeep import valley_planner
 from scheduler.profiles.job.jobs_plan_answers import StormReport
+from scheduler.profiles.schedule_settings import ScheduleSettings
 from scheduler.queue.queued_pods import Popped
-from scheduler.schedule_settings import ScheduleSettings
 from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 
@@ -65,6 +67,16 @@ class Planned:
     queue: str = ""
 
 
+def jobs_in(tables: ScheduleTables) -> JobTables | None:
+    """Return the tables of the job profile; None = it does not run here."""
+    return next((one.tables for one in tables.profiles.values() if isinstance(one.tables, JobTables)), None)
+
+
+def gpus_in(tables: ScheduleTables) -> GpuTables | None:
+    """Return the tables of the GPU profile; None = it does not run here."""
+    return next((one.tables for one in tables.profiles.values() if isinstance(one.tables, GpuTables)), None)
+
+
 class DryLoop:
     """Made before the cluster is read; `look_around` and then `run` once it was read."""
 
@@ -85,7 +97,8 @@ class DryLoop:
             self._cycle = self._core.cycle(
                 cluster, preempt=self._preempt, withdraw=lambda pod: tables.nominated.clear(pod.uid)
             )
-        jobs, gpus, queue = tables.jobs, tables.gpus, self._core.queue
+        self.jobs, self.gpus = jobs_in(tables), gpus_in(tables)
+        jobs, gpus, queue = self.jobs, self.gpus, self._core.queue
         self._planner = None if jobs is None else valley_planner(jobs, scorer, queue, settings.job)
         has_tide = gpus is not None and settings.gpu.tide.enabled
         self._tide = planned_tide(gpus, scorer, queue, session) if gpus is not None and has_tide else None
@@ -98,7 +111,7 @@ class DryLoop:
     def look_around(self) -> None:
         """Do once what the threads next to the live loop do again and again."""
         tables = self.tables
-        tables.colocation.keep_up()
+        tables.common.keep_up()
         self._core.adopt_nominations()
         if tables.tenants is not None and tables.tenants.need is not None:
             tables.tenants.need.refresh()
@@ -108,8 +121,8 @@ class DryLoop:
         if tables.gangs is not None:
             suppose_groups(tables.gangs)
             tables.gangs.tick()
-        if tables.jobs is not None:
-            tables.jobs.storms.keep_up()
+        for parts in tables.profiles.values():
+            parts.keep_up()
         if self._tide is not None:
             self._tide.step()
         if self._planner is not None:
@@ -146,7 +159,7 @@ class DryLoop:
 
     def storms(self) -> tuple[StormReport, ...]:
         """Storms that are near or ahead, and the room that is kept for them."""
-        return () if self.tables.jobs is None else tuple(self.tables.jobs.storms.storm_reports())
+        return () if self.jobs is None else tuple(self.jobs.storms.storm_reports())
 
     def tide(self) -> TideReport:
         """What the tide would move, and why."""

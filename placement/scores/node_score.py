@@ -1,12 +1,12 @@
-"""What a standard score is: kube-scheduler's Score and NormalizeScore in one step, over the nodes that passed, from
-raw scores to 0..100.
+"""What a score is: kube-scheduler's Score and NormalizeScore in one step, over the nodes that passed.
 
 Source: framework/plugins/helper/normalize_score.go.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from abc import ABC, abstractmethod
+from typing import Final
 
 import numpy as np
 
@@ -15,19 +15,29 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 
 
-class StandardScore(Protocol):
-    """One score plugin. `name` is that of the plugin upstream."""
+class NodeScore(ABC):
+    """A score, stateless. The defaults are slow and right, whatever it does.
 
-    @property
-    def name(self) -> str:
-        """As in a KubeSchedulerConfiguration."""
+    name : that of the plugin upstream, as in a KubeSchedulerConfiguration
+    """
 
+    name: str
+
+    @abstractmethod
     def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """Normalised scores 0..100, whole numbers as upstream truncates them.
 
         rows : (n_nodes,) rows of the nodes that passed all filters; normalisation is over these
         Returns (n_nodes,), higher is better.
         """
+
+    def skips(self, pod: PodInfo, view: ClusterView, rows: Ints) -> bool:
+        """Whether it has nothing to say about this pod: Skip of PreScore upstream."""
+        return False
+
+    def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Whether like pods that land change its scores only by the nodes that they fill. See Filter."""
+        return False
 
 
 MAX_NODE_SCORE: Final = 100
