@@ -33,6 +33,7 @@ COPY scorer scorer
 COPY placement placement
 COPY extender extender
 COPY scheduler scheduler
+COPY profiles profiles
 COPY advisor advisor
 COPY rebalancer rebalancer
 COPY tenants tenants

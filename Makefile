@@ -9,7 +9,7 @@ BIN  := $(VENV)/bin
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && { echo $$python; break; }; done)
-SOURCES := $(wildcard base forecast trainer kube cluster serving scorer placement tenants extender scheduler advisor rebalancer autoscaling admission forecast_scheduler dashboards testing tests benchmarks)
+SOURCES := $(wildcard base forecast trainer kube cluster serving scorer placement tenants extender scheduler profiles advisor rebalancer autoscaling admission forecast_scheduler dashboards testing tests benchmarks)
 # `make bench TRACES=DIR`: the public traces that docs/understand/benchmarks.md measures on; the sample alone without.
 TRACES ?=
 # `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.

@@ -9,8 +9,8 @@ from pydantic import Field, field_validator
 from base.setting_group import Duration, SettingGroup
 from kube.leader_election.lease_options import LeaseOptions
 from placement.decisions.decision_settings import DecisionOptions
+from profiles.schedule_settings import ScheduleSettings
 from scheduler.loop_settings import GangOptions, PreemptionOptions, RepairOptions
-from scheduler.profiles.schedule_settings import ScheduleSettings
 from serving.server_settings import ServingOptions
 from tenants.tenant_settings import TenantOptions
 

@@ -39,8 +39,8 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, rejected
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import PlacementIndex
-from scheduler.profiles.online.colocation_loop import Colocation
-from scheduler.profiles.online.colocation_settings import GapOptions
+from profiles.online.colocation_loop import Colocation
+from profiles.online.colocation_settings import GapOptions
 from scorer.scorer import Scorer
 from testing.servers.cluster_objects import Manifest
 

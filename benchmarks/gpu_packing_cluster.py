@@ -12,8 +12,8 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from benchmarks.gpu_packing_policies import CostOf, kind_of
-from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates, fits
-from scheduler.profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape
+from profiles.gpu.fragmentation.idle_of_nodes import NodeStates, fits
+from profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape
 
 
 @dataclass(slots=True)

@@ -12,9 +12,9 @@ from typing import Final, Protocol
 import numpy as np
 
 from base.arrays import Floats, Ints
-from scheduler.profiles.gpu.fragmentation.fragmentation_gradient import GradientDescent
-from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape, ShapeMix
+from profiles.gpu.fragmentation.fragmentation_gradient import GradientDescent
+from profiles.gpu.fragmentation.idle_of_nodes import NodeStates
+from profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape, ShapeMix
 
 _MAX_CPU: Final = 128_000.0
 _MAX_GPU: Final = 8_000

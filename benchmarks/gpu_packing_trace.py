@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 from base.arrays import Ints
-from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix, mix_of
-from scheduler.profiles.gpu.fragmentation.remainder_value import prices_of_pieces
+from profiles.gpu.fragmentation.idle_of_nodes import NodeStates
+from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix, mix_of
+from profiles.gpu.fragmentation.remainder_value import prices_of_pieces
 
 TUNING: Final = 1.3
 """Pods arrive until they have asked for so many times the cards of the cluster (-tune 1.3)."""

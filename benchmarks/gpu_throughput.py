@@ -35,7 +35,7 @@ from benchmarks.schedule_answered import AnsweredLoop, Round
 from benchmarks.schedule_stages import Stages
 from forecast.service_key import NO_OWNER
 from kube.objects.objects import PodInfo
-from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape
+from profiles.gpu.fragmentation.pod_shapes import PodShape
 from testing.clusters.large_cluster import LargeCluster, large_cluster
 
 _LEAST: Final = 500

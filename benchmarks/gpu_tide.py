@@ -40,9 +40,9 @@ from base.arrays import Floats
 from benchmarks.gpu_tide_week import DAYS, TideWeek, tide_week
 from benchmarks.harness import command_line
 from forecast.calendar import SLOTS_PER_DAY
-from scheduler.profiles.gpu.gpu_settings import TideOptions
-from scheduler.profiles.gpu.tide.gpu_demand import ServiceGpus, TideDemand, demand_ahead
-from scheduler.profiles.gpu.tide.tide_plan import TideMove, Training, after_move, decide
+from profiles.gpu.gpu_settings import TideOptions
+from profiles.gpu.tide.gpu_demand import ServiceGpus, TideDemand, demand_ahead
+from profiles.gpu.tide.tide_plan import TideMove, Training, after_move, decide
 
 RULES: Final = (
     "fixed, past peak",

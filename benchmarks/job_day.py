@@ -56,12 +56,12 @@ from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.plugins import NodePreference
 from placement.policies.compiling import PolicyDefaults, settings_policy
+from profiles.job.job_annotations import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
+from profiles.job.job_settings import JobOptions, ValleyOptions
+from profiles.job.valley.off_peak import OffPeak
+from profiles.job.valley.planning_loop import Planner
+from profiles.job.valley.valley_gate import ValleyGate
 from scheduler.cycle.placing import UnitPlacer
-from scheduler.profiles.job.job_annotations import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
-from scheduler.profiles.job.job_settings import JobOptions, ValleyOptions
-from scheduler.profiles.job.valley.off_peak import OffPeak
-from scheduler.profiles.job.valley.planning_loop import Planner
-from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from scorer.options import ScorerOptions
 from scorer.replay.replay_figures import hot_node_slots, shares
 from scorer.scorer import Scorer

@@ -30,7 +30,7 @@ from benchmarks.mutants import Mutant, mutants_of
 
 PACKAGES: Final = (
     "base", "forecast", "trainer", "kube", "cluster", "serving", "scorer", "placement", "tenants",
-    "extender", "scheduler", "advisor", "rebalancer", "autoscaling", "admission", "forecast_scheduler",
+    "extender", "scheduler", "profiles", "advisor", "rebalancer", "autoscaling", "admission", "forecast_scheduler",
 )  # fmt: skip
 SEEDED: Final = ("placement", "scheduler/cycle", "scheduler/binding", "trainer/prometheus", "forecast")
 _CONFIGURATION: Final = """

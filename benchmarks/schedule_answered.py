@@ -25,11 +25,11 @@ from kube.session.api_session import ApiSession
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.policies.policy import OnePolicyForAll, Policy
+from profiles.schedule_tables import schedule_tables
 from scheduler.assembly import loop_role
 from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import LoopParts
 from scheduler.pod_reports import Reports
-from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.scheduling_metrics import SchedulingMetrics
 from scheduler.shard_tables import ShardLeases
 from scorer.options import ScorerOptions

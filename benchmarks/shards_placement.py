@@ -34,11 +34,11 @@ from placement.pod_groups.group_of_pod import GROUP_LABEL
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.policies.policy import OnePolicyForAll
+from profiles.schedule_tables import schedule_tables
 from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.placing_core import placing_core
-from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
 from scheduler.shard_tables import ShardLeases
 from scheduler.shards.assignment import dispatcher, even_rooms

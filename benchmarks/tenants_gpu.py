@@ -39,8 +39,8 @@ from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.policies.policy import OnePolicyForAll
-from scheduler.profiles.dry_loop import DryLoop
-from scheduler.profiles.schedule_tables import schedule_tables
+from profiles.dry_loop import DryLoop
+from profiles.schedule_tables import schedule_tables
 from tenants.elastic_quota import ElasticQuota
 from tenants.quota_tree import CARD_UNITS
 from testing.clusters.large_cluster import large_cluster

@@ -36,7 +36,7 @@ from benchmarks.harness import command_line, finish, in_turn, machine_load, medi
 from benchmarks.schedule_answered import AnsweredLoop, Round, cluster_with_zones, fill, still_scorer, waiting_pods
 from cluster.assuming_cluster import AssumingCluster
 from forecast_scheduler.settings.document import Settings
-from scheduler.profiles.schedule_tables import schedule_tables
+from profiles.schedule_tables import schedule_tables
 from tenants.elastic_quota import ElasticQuota
 from tenants.quotas import QuotaSink
 from testing.clusters.large_cluster import LargeCluster

@@ -56,7 +56,7 @@ _NEVER_IN_DEFAULT: Final = ("attacks/", "browser/", "differential/", "image/", "
 PARTS: Final = {
     "attacks": ("attacks/",),
     "soak": ("soak/", "schedule/test_replicas.py"),
-    "differential": ("differential/", "scheduler/profiles/job/cron/test_robfig.py"),
+    "differential": ("differential/", "profiles/job/cron/test_robfig.py"),
     "models": ("forecast/", "trainer/", "nights/", "data/", "scorer/replay/", "rebalancer/", "contracts/"),
     "services": ("scorer/", "extender/", "serving/", "processes/", "advise/", "advisor/", "admission/"),
     "loops": ("schedule/", "scheduler/", "placement/", "cluster/", "kube/", "tenants/", "rules_by_profile/"),

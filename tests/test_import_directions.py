@@ -40,9 +40,12 @@ MAY_IMPORT: Final = {
         "autoscaling": _SHARED,
         "admission": f"{_SHARED} tenants",  # which pods wait for a quota
         "scheduler": f"{_SHARED} tenants",
+        "profiles": f"{_SHARED} tenants scheduler",
         # The advisor decides by the loop of our own scheduler: only what becomes of a decision differs.
-        "advisor": f"{_SHARED} tenants scheduler",
-        "forecast_scheduler": f"{_SHARED} tenants extender rebalancer autoscaling admission scheduler advisor trainer",
+        "advisor": f"{_SHARED} tenants scheduler profiles",
+        "forecast_scheduler": (
+            f"{_SHARED} tenants extender rebalancer autoscaling admission scheduler profiles advisor trainer"
+        ),
     }.items()
 }
 """Each package with those that it may import."""

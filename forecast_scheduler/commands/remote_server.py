@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from base.errors import InputError
-from scheduler.profiles.job.jobs_plan_answers import JobPlan
+from profiles.job.jobs_plan_answers import JobPlan
 from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused, ServiceUnavailable
 
 Answer = TypeVar("Answer", bound=msgspec.Struct)

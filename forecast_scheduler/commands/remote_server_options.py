@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 if TYPE_CHECKING:
-    from scheduler.profiles.schedule_settings import ScheduleSettings
+    from profiles.schedule_settings import ScheduleSettings
 
 SERVER_SECONDS: Final = 30.0
 """An answer comes within."""

@@ -42,7 +42,7 @@ def tide(
 
     from forecast_scheduler.commands.remote_server import asked_scheduler
     from forecast_scheduler.reports.scheduler_tables import tide_lines, tide_report_tables
-    from scheduler.profiles.gpu.tide.tide_bodies import TideBody
+    from profiles.gpu.tide.tide_bodies import TideBody
     from serving.remote_service import RemoteAddress
 
     url = server or default_server(shell.settings.schedule)

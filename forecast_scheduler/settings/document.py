@@ -25,8 +25,8 @@ from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_ya
 from forecast_scheduler.settings.sections import ExtenderSettings, PolicySettings, ScorerSettings, TrainSettings
 from placement.node_rule_settings import NodeRuleOptions
 from placement.plugin_options import PluginOptions
+from profiles.schedule_settings import ScheduleSettings
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
-from scheduler.profiles.schedule_settings import ScheduleSettings
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"

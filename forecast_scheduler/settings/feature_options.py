@@ -19,9 +19,9 @@ from placement.policies.filter_choice import (
     chosen_filters,
 )
 from placement.policies.policy import Policy
+from profiles.gpu.idle_cpu.offline_pods import offline_pods
+from profiles.schedule_settings import ScheduleSettings
 from scheduler.overcommit.repair_loop import RepairLoopOptions
-from scheduler.profiles.gpu.idle_cpu.offline_pods import offline_pods
-from scheduler.profiles.schedule_settings import ScheduleSettings
 from scorer.options import ScorerOptions, ScoringOptions
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.server_settings import ServingOptions
@@ -45,7 +45,7 @@ def scorer_options(settings: Settings) -> ScorerOptions:
 
 def profile_names(text: str) -> list[str]:
     """Of "online,gpu". Raises InputError where there is none."""
-    from scheduler.profiles.registry import PROFILES  # the scorer reads these options, too, and loads no profile
+    from profiles.registry import PROFILES  # the scorer reads these options, too, and loads no profile
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
@@ -55,7 +55,7 @@ def profile_names(text: str) -> list[str]:
 
 def check_profiles(settings: ScheduleSettings) -> None:
     """Raises InputError for a profile that does not exist."""
-    from scheduler.profiles.registry import builder
+    from profiles.registry import builder
 
     for name in settings.profiles:
         builder(name)

@@ -10,7 +10,7 @@ from admission.webhook_settings import AdviceGateOptions
 from advisor.advice_settings import AdviseLease, AdviseOptions
 from base.errors import InputError
 from placement.decisions.decision_settings import DecisionOptions
-from scheduler.profiles.schedule_settings import ScheduleSettings
+from profiles.schedule_settings import ScheduleSettings
 from serving.server_settings import ServingOptions
 
 

@@ -18,7 +18,7 @@ from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
 from kube.decoding.jobs import JobInfo, JobOutcome
-from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
+from profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from testing.servers.cluster_objects import ClusterWriter, Manifest, job
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually

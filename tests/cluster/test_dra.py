@@ -15,16 +15,16 @@ from kube.client.kubernetes_source import source_of
 from kube.objects.objects import PodInfo, PodResourceClaim
 from kube.session.api_session import ApiSession
 from placement.status import Status
-from scheduler.profiles.gpu.dra.claim_table import DraTable
-from scheduler.profiles.gpu.dra.dra_objects import FINALIZER
-from scheduler.profiles.gpu.dra.dra_subscriptions import dra_subscriptions
-from scheduler.profiles.gpu.dra.dynamic_resources import DynamicResources
-from scheduler.profiles.gpu.gpu_settings import DraOptions
+from profiles.gpu.dra.claim_table import DraTable
+from profiles.gpu.dra.dra_objects import FINALIZER
+from profiles.gpu.dra.dra_subscriptions import dra_subscriptions
+from profiles.gpu.dra.dynamic_resources import DynamicResources
+from profiles.gpu.gpu_settings import DraOptions
 from testing.placement.views import node_named, passing, pod_with, view_of
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
-from tests.scheduler.profiles.gpu.dra.manifests import (
+from tests.profiles.gpu.dra.manifests import (
     DRIVER,
     claim,
     device,
@@ -32,7 +32,7 @@ from tests.scheduler.profiles.gpu.dra.manifests import (
     request,
     resource_slice,
 )
-from tests.scheduler.profiles.gpu.dra.test_expressions import ACCEPTED
+from tests.profiles.gpu.dra.test_expressions import ACCEPTED
 
 LONG: Final = 60.0
 

@@ -8,8 +8,8 @@ from kube.decoding.decoding import decode_pod
 from placement.devices.device_demand import demand_mistake, gpu_demand
 from placement.filters.domain import DOMAIN_LABEL
 from placement.node_rule_settings import DeviceOptions
-from scheduler.profiles.gpu.tide.training_annotations import training_terms
-from scheduler.profiles.job.job_annotations import Place, terms_of
+from profiles.gpu.tide.training_annotations import training_terms
+from profiles.job.job_annotations import Place, terms_of
 from testing.processes.shipped_schedule import documents
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane

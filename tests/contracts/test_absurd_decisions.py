@@ -34,11 +34,11 @@ from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
 from placement.gate_removal import UNBOUND_PODS
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.pods_to_hold import ADVICE
+from profiles.gpu.dra.selectors.programs import FUNCTIONS
+from profiles.gpu.tide.tide_annotation import NOTHING_DONE, read_record
 from rebalancer.execution.wire_seen import deployment_seen, marked_deployments, pods_seen
 from rebalancer.plan_maker import PlanSources
 from scheduler.gangs.group_decoding import POD_GROUPS
-from scheduler.profiles.gpu.dra.selectors.programs import FUNCTIONS
-from scheduler.profiles.gpu.tide.tide_annotation import NOTHING_DONE, read_record
 from tenants.elastic_quota import WATCHED_QUOTAS, ElasticQuota
 from testing.reviews import review_of
 from tests.admission.webhook.made_up import a_binding, a_template

@@ -30,10 +30,10 @@ from kube.decoding.decoding import WATCHED, Kind
 from kube.decoding.watched_kinds import Watched, decode_page
 from placement.disruption_budgets import WATCHED_BUDGETS
 from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
+from profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS
+from profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
 from rebalancer.execution.wire_seen import deployment_seen
 from scheduler.gangs.group_decoding import POD_GROUPS
-from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS
-from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
 from tenants.elastic_quota import WATCHED_QUOTAS
 from tests.autoscaling.live_services import PODS
 from tests.autoscaling.requests.made_up_ahead import at, evening_ahead

@@ -8,8 +8,8 @@ from admission.webhook_settings import WebhookOptions
 from advisor.advice_settings import AdviseOptions
 from autoscaling.autoscale_settings import AutoscaleOptions
 from forecast_scheduler.settings.sections import ExtenderSettings, ScorerSettings
+from profiles.schedule_settings import ScheduleSettings
 from rebalancer.rebalance_settings import RebalanceOptions
-from scheduler.profiles.schedule_settings import ScheduleSettings
 from serving.body_budget import BODIES_IN_ALL, BYTES_OF_A_VALUE, FREE_BYTES
 from serving.connections import MOST_BESIDE_BODY, MOST_UNREAD
 from serving.server_settings import ServerOptions, ServingOptions

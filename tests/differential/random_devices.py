@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Final
 
 from testing.servers.cluster_objects import Manifest, node
-from tests.scheduler.profiles.gpu.dra.manifests import (
+from tests.profiles.gpu.dra.manifests import (
     DRIVER,
     claim,
     device,

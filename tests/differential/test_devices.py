@@ -18,11 +18,11 @@ import pytest
 from kube.decoding.decoding import Kind, decode_object, decode_pod
 from kube.decoding.watched_kinds import Watched
 from placement.filters.node_resources_fit import NodeResourcesFit
-from scheduler.profiles.gpu.dra.claim_table import DraTable
-from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
-from scheduler.profiles.gpu.dra.dynamic_resources import DynamicResources
-from scheduler.profiles.gpu.dra.extended_resources import classes_by_resource, creation, extended_claims, mapping_status
-from scheduler.profiles.gpu.gpu_settings import DraOptions
+from profiles.gpu.dra.claim_table import DraTable
+from profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
+from profiles.gpu.dra.dynamic_resources import DynamicResources
+from profiles.gpu.dra.extended_resources import classes_by_resource, creation, extended_claims, mapping_status
+from profiles.gpu.gpu_settings import DraOptions
 from testing.placement.views import passing, view_of
 from testing.servers.cluster_objects import Manifest, node
 from testing.servers.control_plane.binaries import kubernetes_version
@@ -30,7 +30,7 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.waiting import eventually
 from tests.differential.random_devices import EXTENDED, DeviceCluster, random_devices
 from tests.differential.real_scheduler import RealScheduler
-from tests.scheduler.profiles.gpu.dra.manifests import device, device_class, resource_slice
+from tests.profiles.gpu.dra.manifests import device, device_class, resource_slice
 
 _RULES = kubernetes_version() != "1.36"  # which does not serve DeviceTaintRules by default
 _WATCHED: dict[str, Watched[Any]] = {

@@ -14,7 +14,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FOLDERS = (
     "docs", "deploy", "dashboards", "data", "testing", "tests", "benchmarks",
     "base", "forecast", "trainer", "kube", "cluster", "serving", "scorer", "placement", "extender",
-    "scheduler", "advisor", "admission",
+    "scheduler", "profiles", "advisor", "admission",
     "forecast_scheduler",
 )  # fmt: skip
 _PATH = re.compile(rf"(?<![\w./~-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\w/?")

@@ -12,7 +12,7 @@ import pytest
 from forecast_scheduler.cli import run
 from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import WATCHED
-from scheduler.profiles.schedule_tables import schedule_tables
+from profiles.schedule_tables import schedule_tables
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening

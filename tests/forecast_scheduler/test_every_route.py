@@ -18,14 +18,14 @@ from admission.webhook_settings import WebhookOptions
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
 from extender.answer_settings import ExtenderServiceOptions as ExtenderOptions
+from profiles.gpu.tide.tide_report import NO_REPORT
+from profiles.gpu.tide.tide_routes import tide_router
+from profiles.job.job_upkeep import jobs_router
+from profiles.job.jobs_plan_answers import JobReports
 from rebalancer.night_grades import Trust
 from rebalancer.rebalance_settings import RebalanceMode
 from rebalancer.rebalancing import RebalancingState
 from rebalancer.standing import plan_router
-from scheduler.profiles.gpu.tide.tide_report import NO_REPORT
-from scheduler.profiles.gpu.tide.tide_routes import tide_router
-from scheduler.profiles.job.job_upkeep import jobs_router
-from scheduler.profiles.job.jobs_plan_answers import JobReports
 from scheduler.scheduling_metrics import SchedulingMetrics
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.security import PAGE_FILES

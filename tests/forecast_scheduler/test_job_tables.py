@@ -14,11 +14,11 @@ from kube.decoding.job_specs import PodTemplate
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from placement.node_rule_settings import NodeRuleOptions
-from scheduler.profiles.job.job_tables import JobTables, job_tables
-from scheduler.profiles.schedule_settings import ScheduleSettings
-from scheduler.profiles.schedule_tables import profile_handle
-from tests.scheduler.profiles.job.storm.storm_scene import cron_job
-from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
+from profiles.job.job_tables import JobTables, job_tables
+from profiles.schedule_settings import ScheduleSettings
+from profiles.schedule_tables import profile_handle
+from tests.profiles.job.storm.storm_scene import cron_job
+from tests.profiles.job.valley.waiting_pods import job_pod
 from tests.scorer.live_cluster import at, loaded
 from tests.scorer.nightly_jobs import NIGHTLY, RUN_SECONDS, nightly_model
 from tests.scorer.scorer_at import LiveScorer

@@ -14,13 +14,13 @@ from placement.devices.device_demand import GPU_MILLI
 from placement.filters.domain import DOMAIN_LABEL
 from placement.node_rule_settings import DeviceOptions
 from placement.virtual_node_table import Claims
-from scheduler.profiles.job.due_times import latest_starts
-from scheduler.profiles.schedule_settings import ScheduleSettings
+from profiles.job.due_times import latest_starts
+from profiles.schedule_settings import ScheduleSettings
 from scheduler.queue_tables import OwnNodes, QueueTables, queue_tables
 from scheduler.quota_queues.queue_of import QueueOwner
 from scheduler.quota_queues.quota_units import ONLINE_FLOW
 from tests.placement.small_cluster import node_of, pod_of
-from tests.scheduler.profiles.job.serverless.providers_world import provider_node, real_node
+from tests.profiles.job.serverless.providers_world import provider_node, real_node
 from tests.scorer.scorer_at import LiveScorer
 
 NAMES = {"online": "forecast-scheduler", "gpu": "gpu-scheduler", "job": "job-scheduler"}

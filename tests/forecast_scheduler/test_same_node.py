@@ -24,11 +24,11 @@ from placement.filters.catalogue import standard_filters
 from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicyForAll
 from placement.scores.default_scores import expected_choice
+from profiles.schedule_tables import schedule_tables
 from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.placing_core import placing_core
-from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening

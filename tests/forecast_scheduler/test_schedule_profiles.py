@@ -13,10 +13,10 @@ from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.decoding.decoding import Kind
 from placement.cluster_events import EventKind
 from placement.policies.policy import OnePolicyForAll
+from profiles.schedule_tables import schedule_tables
 from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
 from scheduler.profile import SchedulingProfile
-from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 from tests.kube.api_objects import node, pod

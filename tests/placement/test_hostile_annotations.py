@@ -20,8 +20,8 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.devices.device_demand import demand_mistake, gpu_demand
 from placement.node_rule_settings import DeviceOptions
 from placement.pod_groups.minima import MIN_PER_ROLE, role_minima
-from scheduler.profiles.gpu.tide.training_annotations import training_terms
-from scheduler.profiles.job.job_annotations import terms_of
+from profiles.gpu.tide.training_annotations import training_terms
+from profiles.job.job_annotations import terms_of
 from scorer.scoring_policy import opts_out
 from testing.servers.cluster_objects import pod
 

@@ -49,7 +49,7 @@ ELSEWHERE: Final[dict[tuple[str, str], str]] = {
     (
         "ResourceClaims",
         "gpu",
-    ): "tests/scheduler/profiles/gpu/dra/test_plugin.py::test_a_pod_waits_for_its_claims_and_is_told",
+    ): "tests/profiles/gpu/dra/test_plugin.py::test_a_pod_waits_for_its_claims_and_is_told",
     (
         "preemption",
         "extender",

@@ -9,9 +9,9 @@ from placement.filters.catalogue import STANDARD_FILTERS, standard_filters
 from placement.filters.domain import Domain
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.policies.policy import OnePolicyForAll, Policy
+from profiles.online.profile import ONLINE
 from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.profiles.online.profile import ONLINE
 from scorer.options import ScorerOptions
 from scorer.scoring_policy import scoring_policy
 

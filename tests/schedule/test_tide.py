@@ -18,15 +18,15 @@ from kube.client.kubernetes_client import api_client
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from scheduler.profiles.gpu.tide.tide_annotation import MOVES
-from scheduler.profiles.gpu.tide.training_annotations import TIDE
-from scheduler.profiles.gpu.tide.workloads import BUILT_IN, object_path
+from profiles.gpu.tide.tide_annotation import MOVES
+from profiles.gpu.tide.training_annotations import TIDE
+from profiles.gpu.tide.workloads import BUILT_IN, object_path
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
-from tests.scheduler.profiles.gpu.tide.tide_api import workload
-from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer
+from tests.profiles.gpu.tide.tide_api import workload
+from tests.profiles.gpu.tide.tide_world import World, inference, trainer
 
 ELASTIC = {"min-replicas": "1", "max-replicas": "8"}
 SERVING = [inference(n, "node-0") for n in range(4)]

@@ -13,7 +13,7 @@ from kube.objects.objects import PodInfo
 from placement.node_rule_settings import DeviceOptions
 from placement.virtual_node_settings import ServerlessOptions
 from placement.virtual_node_table import Claims
-from scheduler.profiles.schedule_settings import ScheduleSettings
+from profiles.schedule_settings import ScheduleSettings
 from scheduler.queue_tables import OwnNodes
 from scheduler.tenant_tables import TenantTables, tenant_tables
 from tenants.elastic_quota import ElasticQuota

@@ -16,10 +16,10 @@ from placement.pod_groups.group_of_pod import GROUP_LABEL
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.policies.policy import OnePolicyForAll, Policy
+from profiles.dry_loop import DryLoop, Planned
+from profiles.schedule_settings import ScheduleSettings
+from profiles.schedule_tables import schedule_tables
 from scheduler.loop_settings import PreemptionOptions
-from scheduler.profiles.dry_loop import DryLoop, Planned
-from scheduler.profiles.schedule_settings import ScheduleSettings
-from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 from scorer.scoring_policy import scoring_policy

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kube.decoding.decoding import Kind
-from scheduler.profiles.dry_loop import DryLoop
+from profiles.dry_loop import DryLoop
 from tenants.elastic_quota import ElasticQuota
 from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
 

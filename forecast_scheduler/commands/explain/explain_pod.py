@@ -28,9 +28,9 @@ from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo, PodPhase
 from placement.policies.policy import OnePolicyForAll, Policies
 from placement.policies.provider import PolicyProvider
+from profiles.dry_loop import Planned
 from scheduler.cycle.placing import Looked
 from scheduler.profile_judgement import judgement_of
-from scheduler.profiles.dry_loop import Planned
 from scorer.answers import ExplainedNode, Explanation, summary_of
 from scorer.background import ScorerBackground
 from scorer.judgement import CHOSEN, Judgement

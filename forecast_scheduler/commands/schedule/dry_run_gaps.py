@@ -25,10 +25,10 @@ from placement.policies.policy import POLICY_ANNOTATION, shortened_name
 from placement.policies.provider import PolicyProvider
 from placement.topology.zone_decoding import node_resource_topologies
 from placement.virtual_node_table import is_labelled_virtual
+from profiles.dry_loop import Planned, gpus_in, jobs_in
+from profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_SLICES
+from profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
 from scheduler.gangs.group_decoding import WATCHED_GROUPS
-from scheduler.profiles.dry_loop import Planned, gpus_in, jobs_in
-from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_SLICES
-from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
 from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 

@@ -34,8 +34,8 @@ from placement.index.index import INDEXED_KINDS
 from placement.plugin_loading import used_plugins
 from placement.policies.policy import OnePolicyForAll, Policies
 from placement.policies.provider import PolicyProvider
-from scheduler.profiles.dry_loop import DryLoop
-from scheduler.profiles.schedule_tables import schedule_tables
+from profiles.dry_loop import DryLoop
+from profiles.schedule_tables import schedule_tables
 from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from tenants.tenant_report import live_report

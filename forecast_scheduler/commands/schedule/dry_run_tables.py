@@ -13,9 +13,9 @@ from rich.table import Table
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap
 from forecast_scheduler.reports.table_format import UNKNOWN, percent, titled_table
 from kube.objects.objects import PodInfo
-from scheduler.profiles.dry_loop import Planned
-from scheduler.profiles.gpu.tide.tide_report import NO_REPORT, ReportedMove, TideReport
-from scheduler.profiles.job.jobs_plan_answers import StormReport
+from profiles.dry_loop import Planned
+from profiles.gpu.tide.tide_report import NO_REPORT, ReportedMove, TideReport
+from profiles.job.jobs_plan_answers import StormReport
 
 _SHOWN: Final = 50
 _FEW: Final = 5

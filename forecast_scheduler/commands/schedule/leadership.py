@@ -9,7 +9,7 @@ from typing import Final
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.lease import Lease
 from kube.leader_election.lease_set import LeaseSet
-from scheduler.profiles.schedule_settings import ScheduleSettings
+from profiles.schedule_settings import ScheduleSettings
 from scheduler.shard_tables import ShardLeases
 from scheduler.shards.shard_leases import LEASES_LABEL
 

@@ -37,6 +37,8 @@ from placement.plugin_loading import used_plugins
 from placement.policies.policy import OnePolicyForAll
 from placement.policies.provider import PolicyProvider
 from placement.reservations.reservations import ReservationCollector
+from profiles.schedule_settings import ScheduleSettings
+from profiles.schedule_tables import schedule_tables
 from scheduler.assembly import loop_role
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
@@ -49,8 +51,6 @@ from scheduler.loop_upkeep import ShardUpkeep, tenant_upkeep
 from scheduler.overcommit.repair_loop import CONTROLLER, RepairLoop
 from scheduler.placing_core import PlacingCore
 from scheduler.pod_reports import LoggedReports, Reports
-from scheduler.profiles.schedule_settings import ScheduleSettings
-from scheduler.profiles.schedule_tables import schedule_tables
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.quota_queues.owner_shares import ShareGauges
 from scheduler.reservation_status_writer import ReservationReports, ReservationWriter

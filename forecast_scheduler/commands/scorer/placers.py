@@ -24,14 +24,14 @@ from placement.policies.provider import PolicyProvider
 from placement.policies.under_defaults import UnderDefaults
 from placement.usable_nodes import PlacingScheduler, UsableNodesByFilters
 from placement.virtual_node_table import Claims, VirtualNodes
-from scheduler.profiles.gpu.gpu_settings import PlainPods
-from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods, offline_pods
-from scheduler.profiles.gpu.profile import GPU
-from scheduler.profiles.job.job_annotations import may_leave, terms_of
-from scheduler.profiles.job.profile import JOB
-from scheduler.profiles.job.serverless.serverless import ByTerms
-from scheduler.profiles.job.serverless.taint_toleration import ProviderToleration
-from scheduler.profiles.online.profile import ONLINE
+from profiles.gpu.gpu_settings import PlainPods
+from profiles.gpu.idle_cpu.offline_pods import OfflinePods, offline_pods
+from profiles.gpu.profile import GPU
+from profiles.job.job_annotations import may_leave, terms_of
+from profiles.job.profile import JOB
+from profiles.job.serverless.serverless import ByTerms
+from profiles.job.serverless.taint_toleration import ProviderToleration
+from profiles.online.profile import ONLINE
 from scorer.scorer import Scorer
 
 _KUBE_SCHEDULER: Final = "kube-scheduler"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from forecast_scheduler.cli import run
-from scheduler.profiles.job.job_upkeep import jobs_router
-from scheduler.profiles.job.jobs_plan_answers import (
+from profiles.job.job_upkeep import jobs_router
+from profiles.job.jobs_plan_answers import (
     DemandPoint,
     JobReports,
     PlannedJob,

@@ -15,12 +15,12 @@ from forecast_scheduler.settings.feature_options import (
 )
 from placement.filters.domain import Domain
 from placement.node_rule_settings import Borrow, Even, GroupOwner, MachineGroupOptions, Protection
-from scheduler.profiles.gpu.fragmentation.balanced import Balanced
-from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
-from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
-from scheduler.profiles.gpu.gpu_settings import TideOptions
-from scheduler.profiles.gpu.gpu_tables import judge_maker, with_dry_run
-from tests.scheduler.profiles.gpu.fragmentation.cases import node_states
+from profiles.gpu.fragmentation.balanced import Balanced
+from profiles.gpu.fragmentation.packing_cost import Packing
+from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
+from profiles.gpu.gpu_settings import TideOptions
+from profiles.gpu.gpu_tables import judge_maker, with_dry_run
+from tests.profiles.gpu.fragmentation.cases import node_states
 
 
 def _settings(**schedule: object) -> Settings:

@@ -12,7 +12,7 @@ from cluster.tables.cluster_file import load_into, parse_cluster, read_cluster_f
 from cluster.tables.self_check import self_check
 from cluster.tables.state import ClusterState
 from kube.decoding.decoding import Kind
-from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
+from profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
 
 
 def api_object(kind: str, name: str, api_version: str = "v1", **more: Any) -> dict[str, Any]:

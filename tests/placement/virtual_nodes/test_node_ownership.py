@@ -11,7 +11,7 @@ from base.errors import InputError
 from kube.objects.objects import NodeInfo, Taint
 from placement.virtual_node_settings import Provider, ServerlessOptions
 from placement.virtual_node_table import REAL, Claims
-from tests.scheduler.profiles.job.serverless.providers_world import provider_node, real_node
+from tests.profiles.job.serverless.providers_world import provider_node, real_node
 
 VENDOR = Provider(name="eci", labels={"vendor": "e"})
 OPTIONS = ServerlessOptions(providers=(Provider(name="aci"), VENDOR, Provider(name="late")))

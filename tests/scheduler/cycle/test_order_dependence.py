@@ -8,13 +8,13 @@ import pytest
 from placement.filters.filter import Filter, rejected
 from placement.filters.predicted_peak import PredictedPeak
 from placement.policies.policy import OnePolicyForAll
+from profiles.online.colocation_loop import Colocation
+from profiles.online.profile import ONLINE
 from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.profiles.online.colocation_loop import Colocation
-from scheduler.profiles.online.profile import ONLINE
 from tests.scheduler.cycle.varied_cluster import FILTERS, NOW, varied_cluster
 
 

@@ -16,9 +16,9 @@ from placement.filters.filter import Filter
 from placement.topology.gang_topology import GangTopology
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.preemption.victim_gangs import others_of_broken_gangs
+from tests.profiles.gpu.preempting import gpu_node, share
 from tests.scheduler.preemption.gang_world import GangWorld, gang, least_cost, low, of_gang
 from tests.scheduler.preemption.made_up import NOW, budget, node, pod
-from tests.scheduler.profiles.gpu.preempting import gpu_node, share
 
 
 def high(n: int, *, cpu: float = 1.0, **facts: object) -> list[PodInfo]:

@@ -11,16 +11,16 @@ from cluster.tables.state import ClusterState
 from kube.client.eviction import Evicted, api_server_evict
 from kube.objects.objects import PodInfo
 from placement.reservations.reservation import HIGHEST_PRIORITY
+from profiles.gpu.tide.training_annotations import TIDE, Role
 from scheduler.overcommit.repair_victims import is_evictable
 from scheduler.pod_reports import PodEvents
-from scheduler.profiles.gpu.tide.training_annotations import TIDE, Role
+from tests.profiles.gpu.idle_cpu.gpu_nodes import offline_pod
+from tests.profiles.gpu.idle_cpu.test_gpu_node_pods import tables
+from tests.profiles.gpu.tide.test_tide_table import some_pod, table_of
 from tests.scheduler.overcommit.nodes import OURS, Scene
 from tests.scheduler.overcommit.nodes import node as full_node
 from tests.scheduler.overcommit.nodes import pod as pod_of_ours
 from tests.scheduler.preemption.made_up import World, node, pod
-from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import offline_pod
-from tests.scheduler.profiles.gpu.idle_cpu.test_gpu_node_pods import tables
-from tests.scheduler.profiles.gpu.tide.test_tide_table import some_pod, table_of
 
 
 def held(of: PodInfo) -> PodInfo:

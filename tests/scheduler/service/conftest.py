@@ -8,12 +8,12 @@ import pytest
 
 from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
-from scheduler.profiles.gpu.tide.tide_bodies import TIDE_BODIES
-from scheduler.profiles.gpu.tide.tide_report import NO_REPORT
-from scheduler.profiles.gpu.tide.tide_routes import tide_router
-from scheduler.profiles.job import jobs_plan_answers
-from scheduler.profiles.job.job_upkeep import jobs_router
-from scheduler.profiles.job.jobs_plan_answers import JobReports
+from profiles.gpu.tide.tide_bodies import TIDE_BODIES
+from profiles.gpu.tide.tide_report import NO_REPORT
+from profiles.gpu.tide.tide_routes import tide_router
+from profiles.job import jobs_plan_answers
+from profiles.job.job_upkeep import jobs_router
+from profiles.job.jobs_plan_answers import JobReports
 from scheduler.scheduling_metrics import ReportFigures, SchedulingFigures, SchedulingGauges, SchedulingMetrics
 from scheduler.service.scheduling_app import create_app
 from serving.openapi_parts import bodies_of

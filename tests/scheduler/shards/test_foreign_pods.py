@@ -14,8 +14,8 @@ from forecast.service_key import Owner
 from kube.leader_election.lease_set import LeaseSet
 from placement.machine_groups.membership import BORROW
 from placement.node_rule_settings import NodeRuleOptions
-from scheduler.profiles.schedule_settings import ScheduleSettings
-from scheduler.profiles.schedule_tables import schedule_tables
+from profiles.schedule_settings import ScheduleSettings
+from profiles.schedule_tables import schedule_tables
 from scheduler.shard_tables import ShardLeases, ShardTables
 from scheduler.shards.assignment import dispatcher
 from scheduler.shards.passing_on import PASSED_ON

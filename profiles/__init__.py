@@ -1,0 +1,1 @@
+"""Lists of filters and scores for online, GPU and job pods, and what runs beside them."""
