@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -34,6 +35,7 @@ from placement.preferred_nodes import preferred_terms
 from placement.status import SUCCESS, Status
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
+from scorer.answers import Peak
 
 _MOST: Final = 10_000
 
@@ -96,7 +98,7 @@ class AdviceBinder:
     figures : counted up; the exporter reads them
     following  : says how a pod is advised
     ranking_of : nodes for a pod, the best first; called in a thread, as is
-    share_of   : predicted share of a node's capacity at its peak with the pod; None = not known
+    peak_of    : expected peak of a node with the pod; None = not known
     makes_room : whether kube-scheduler may have evicted pods of the node for this one, whose nomination stays then
     n_nodes    : that a pod prefers at most
     released : called in a thread with each pod whose gate was removed; None = no part has to know
@@ -115,7 +117,7 @@ class AdviceBinder:
         figures: AdviceFigures,
         following: Following,
         ranking_of: Callable[[PodInfo], Sequence[str]],
-        share_of: Callable[[PodInfo, str], float | None],
+        peak_of: Callable[[PodInfo, str], Peak | None],
         makes_room: Callable[[PodInfo, str], bool],
         n_nodes: int,
         released: Callable[[PodInfo], None] | None = None,
@@ -127,7 +129,7 @@ class AdviceBinder:
         )
         self.figures: Final = figures
         self._following, self._n_nodes = following, n_nodes
-        self._ranking_of, self._share_of, self._makes_room = ranking_of, share_of, makes_room
+        self._ranking_of, self._peak_of, self._makes_room = ranking_of, peak_of, makes_room
         self._canaries: OrderedDict[str, str] = OrderedDict()  # by UID, nominated to another node than they got here
         self._released = released
 
@@ -142,7 +144,7 @@ class AdviceBinder:
             if isinstance(found, BindStatus):
                 return found
             if found is Way.CANARY and advice is not None and advice.runner_up is not None:
-                advice = as_canary(advice, await asyncio.to_thread(self._share_of, pod, advice.runner_up))
+                advice = as_canary(advice, partial(self._peak_of, pod, advice.runner_up))
             status = await self._release(pod, node, advice, found)
             is_released = status.is_success
         finally:
@@ -183,7 +185,8 @@ class AdviceBinder:
         """Remove the gate, and say what was advised; node: the best."""
         terms = await self._terms(pod, node, advice, is_canary=way is Way.CANARY) if way.prefers else []
         mode = way.value if way in (Way.CANARY, Way.PREFER) else ""
-        note = advice_note(advice, "not known any more", nominated=node, mode=mode)
+        # In a thread: the peak of the node is worked out now.
+        note = await asyncio.to_thread(advice_note, advice, "not known any more", nominated=node, mode=mode)
 
         def patch(body: bytes) -> Awaitable[ApiAnswer]:
             return self._patch(pod_path(pod), body, STRATEGIC_MERGE)

@@ -24,6 +24,7 @@ from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice
 from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PREFERRED
+from scorer.highest_peak import bound_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,14 @@ def advice_note(advice: Advice | None, because: str = "", *, nominated: str = ""
         found: dict[str, Any] = {"node": nominated or None, "because": because}
         return orjson.dumps(found | ({"mode": mode} if mode else {})).decode()
     said: dict[str, Any] = {"node": advice.best}
-    if advice.share is not None:
-        said["predicted_peak"] = round(advice.share, 4)
+    if (peak := advice.peak()) is not None and peak.share is not None:
+        bound = bound_share(peak)
+        said["expected_peak"] = {
+            "resource": peak.resource,
+            "share": round(peak.share, 4),
+            "upper_bound": None if bound is None else round(bound, 4),
+            "at": peak.at,
+        }
     if advice.runner_up is not None:
         said["runner_up"] = advice.runner_up
     if advice.model_version is not None:

@@ -23,6 +23,7 @@ from placement.decisions.recorder import DecisionRecorder
 from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter
 from placement.what_if import WithoutPods
+from scorer.answers import Peak
 
 logger = logging.getLogger(__name__)
 
@@ -239,9 +240,9 @@ class Following:
         self._state, self._due, self._missed_pods = NominationTrust.DOUBTED, self._clock(), 0
 
 
-def as_canary(advice: Advice, share: float | None) -> Advice:
-    """Return the advice with its second-best node in place of the best. share: of that node, see Advice."""
-    return replace(advice, best=advice.runner_up, runner_up=advice.best, margin=None, share=share)
+def as_canary(advice: Advice, peak: Callable[[], Peak | None]) -> Advice:
+    """Return the advice with its second-best node in place of the best. peak: of that node, see Advice."""
+    return replace(advice, best=advice.runner_up, runner_up=advice.best, margin=None, peak=peak)
 
 
 _KUBE_SCHEDULER: Final = "all filters that are known here pass: kube-scheduler decided otherwise"

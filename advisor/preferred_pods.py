@@ -17,6 +17,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -179,7 +180,7 @@ class PreferredPods:
             best=best,
             runner_up=runner_up,
             margin=None if runner_up is None else points[best] - points[runner_up],
-            share=self._scorer.peak_share(pod, best),
+            peak=partial(self._scorer.expected_peak, pod, best),
             level=level.name.lower(),
             reasons=reasons,
             model_version=tables.version,

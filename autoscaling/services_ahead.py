@@ -12,9 +12,8 @@ import numpy as np
 from base.arrays import Bools, Floats
 from cluster.degradation import Level
 from cluster.live_tables import LiveTables
-from cluster.predicted.horizon import Horizon
+from cluster.predicted.horizon import LIVE_HALF_LIFE_SLOTS, Horizon
 from cluster.scale_out import example_pods, requests_of
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey

@@ -32,7 +32,7 @@ from base.arrays import Floats, Ints
 from benchmarks.clusters import Trace, build_plain
 from benchmarks.gpu_tide_week import TideWeek, tide_week
 from benchmarks.harness import command_line
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS
+from cluster.predicted.horizon import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOTS_PER_DAY
 from tenants.elastic_quota import ElasticQuota
 from tenants.need import ServicePods, most_within, needed, pods_of_lasting

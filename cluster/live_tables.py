@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -28,12 +28,12 @@ from cluster.options import TableOptions
 from cluster.overview import Overview, OverviewBuilder
 from cluster.predicted.horizon import Horizon
 from cluster.predicted.node_capacity import CapacityLog, KnownCapacities
-from cluster.predicted.node_curves import gather, node_curves
+from cluster.predicted.node_curves import gather
+from cluster.predicted.node_load import load_inputs
 from cluster.predicted.pod_profiles import Profiles
 from cluster.scale_out import expected_scale_out
 from cluster.table_check import SelfCheck, check
 from cluster.tables_anew import predict
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.assumed_capacity import capacity_gaps, resources_measured
 from forecast.calendar import SLOTS_PER_DAY
 from kube.decoding.decoding import ApiObject, Kind
@@ -43,7 +43,7 @@ from kube.objects.objects import PodInfo
 logger = logging.getLogger(__name__)
 
 _LONGEST_WAIT_FOR_MODEL = 60.0
-_TWO_DAYS = 2 * SLOTS_PER_DAY
+_TWO_DAYS = slice(0, 2 * SLOTS_PER_DAY)
 _NODES_AT_ONCE = 250
 """Nodes whose pods are copied in one go: a few milliseconds under the lock."""
 
@@ -321,20 +321,13 @@ class LiveTables:
             self.overview = None
             return
         believes = predicted.believes  # people see pods where they sit; what a shadow has elsewhere has its own series
-        builder, profiles, bases = OverviewBuilder(predicted.horizon, now), predicted.profiles, predicted.bases
-        days, widen = predicted.horizon.days, self.widen(predicted.horizon)
-        fading = predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS)
+        builder, widen = OverviewBuilder(predicted.horizon, now), self.widen(predicted.horizon)
         for start in range(0, len(rows), _NODES_AT_ONCE):
             with self._lock:
                 here = [row for row in rows[start : start + _NODES_AT_ONCE] if predicted.name_of(row)]
-                inputs = gather(predicted, here, as_believed=not believes)
-                shadow_inputs = gather(predicted, here) if believes else None
-            curves = node_curves(profiles, bases, inputs, days, fading=fading, widen=widen)
-            said = node_curves(profiles, bases, inputs, days[:2], widen=widen, slots=builder.slots())
-            shadow = None
-            if shadow_inputs is not None:
-                shadow = node_curves(profiles, bases, shadow_inputs, days[:2], fading=fading[:_TWO_DAYS], widen=widen)
-            builder.add(inputs, curves, said, shadow)
+                load = load_inputs(predicted, here, widen=widen)
+                shadow = replace(load, nodes=gather(predicted, here)) if believes else None
+            builder.add(load, None if shadow is None else shadow.curves(_TWO_DAYS))
         if predicted is not self._cluster.predicted:
             return  # other tables are in place, and are looked through next
         overview = builder.overview()

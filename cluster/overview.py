@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
-from cluster.predicted.horizon import Horizon, start_of_slot
-from cluster.predicted.node_curves import NodeCurves, NodeInputs
-from cluster.predicted.unknown_capacity import limited
-from forecast.calendar import SLOTS_PER_DAY
+from cluster.predicted.horizon import Horizon
+from cluster.predicted.node_curves import NodeCurves
+from cluster.predicted.node_load import LoadInputs, NodePeaks, PeakHours, bounding_peaks
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import RESOURCES
 
 _SLOTS_PER_HOUR = 2
+
+NEXT = -1
+"""Where the next 24 hours are among days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,9 @@ class Overview:
     assumed  : (n_nodes, n_resources) whether the trainer assumed the capacity
     usage    : (n_nodes, n_resources, 2, 2) predicted, 0.5 and 0.95, for the half hour under way and the next
     model_usage: the same before what is measured now corrects it
-    peak     : (n_nodes, n_resources, 2, n_days) by quantile and day of the horizon
-    peak_slot: (n_nodes, n_resources, n_days) slot of the expected peak of each day
+    peak     : (n_nodes, n_resources, 2, n_days + 1) by quantile: of each day of the horizon (of today: of what is left
+               of it), and at last of the next 24 hours
+    peak_slot: (n_nodes, n_resources, n_days + 1) slot of the expected peak, counted from midnight of today
     hourly   : (n_nodes, n_resources, n_hours) highest expected share of capacity in each hour from midnight of today;
                NaN = no limit
     shadow_usage, shadow_peak : as usage and peak, with pods where a shadow's advice would have led, and for today and
@@ -56,16 +60,13 @@ class Overview:
 
     def peak_times(self, n_days: int) -> Floats:
         """Start of the half hour of the expected peak: (n_nodes, n_resources, n_days) unix seconds, from today on."""
-        days, zone = self.horizon.days[:n_days], self.horizon.zone
-        starts = np.array(
-            [[start_of_slot(day, slot, zone).timestamp() for slot in range(SLOTS_PER_DAY)] for day in days]
-        )  # (n_days, 48): by the wall clock, so that days of 23 and 25 hours are right
-        return starts[np.arange(n_days), self.peak_slot[:, :, :n_days]]
+        starts = np.array([self.horizon.start_of(slot).timestamp() for slot in range(self.horizon.n_slots)])
+        return starts[self.peak_slot[:, :, :n_days]]
 
-    def day_shares(self, day: int) -> Floats:
-        """Expected peak of a day as a share of capacity: (n_nodes, n_resources); -inf without a capacity."""
-        limits = limited(self.capacity)
-        return np.where(limits, self.peak[:, :, 0, day] / np.where(limits, self.capacity, 1.0), -np.inf)
+    def peaks(self, day: int, rows: Sequence[int] | slice = slice(None)) -> NodePeaks:
+        """The peaks of nodes on a day of the horizon, or in the next 24 hours (NEXT)."""
+        expected, bound = self.peak[rows, :, 0, day], self.peak[rows, :, 1, day]
+        return bounding_peaks(expected, bound, self.peak_slot[rows, :, day], self.capacity[rows], self.assumed[rows])
 
 
 class OverviewBuilder:
@@ -73,6 +74,8 @@ class OverviewBuilder:
 
     def __init__(self, horizon: Horizon, made_at: datetime) -> None:
         self._horizon, self._made_at = horizon, made_at
+        days = [PeakHours.of_day(horizon, number) for number in range(len(horizon.days))]
+        self._hours = (*days, PeakHours.next_24(horizon))
         self._names: list[str] = []
         self._capacity: list[Floats] = []
         self._assumed: list[Bools] = []
@@ -88,15 +91,13 @@ class OverviewBuilder:
         """The half hour under way, and the next: the overview may still be in use when that begins."""
         return slice(self._horizon.slot, self._horizon.slot + 2)
 
-    def add(
-        self, nodes: NodeInputs, curves: NodeCurves, uncorrected: NodeCurves, shadow: NodeCurves | None = None
-    ) -> None:
+    def add(self, load: LoadInputs, shadow: NodeCurves | None = None) -> None:
         """Add some nodes.
 
-        curves      : begin at midnight of today and cover the horizon
-        uncorrected : of the same nodes without the live error, of `slots` only
-        shadow      : of the same nodes with pods where a shadow has them, of today and tomorrow; None = no shadow
+        shadow : of the same nodes with pods where a shadow has them, of today and tomorrow; None = no shadow
         """
+        nodes, curves = load.nodes, load.curves(slice(0, self._horizon.n_slots))
+        uncorrected = load.curves(self.slots(), corrected=False)
         expected, bound = (curves.curve(quantile) for quantile in range(len(PEAK_QUANTILES)))
         n, capacity = len(nodes.names), nodes.capacity
         self._names += nodes.names
@@ -104,12 +105,14 @@ class OverviewBuilder:
         self._assumed.append(nodes.assumed)
         self._usage.append(self._usage_of(curves, bound))
         self._model_usage.append(np.stack([uncorrected.mean(), uncorrected.curve(len(PEAK_QUANTILES) - 1)], axis=2))
-        self._peak.append(_daily_peaks(expected, bound))
-        self._peak_slot.append(_by_day(expected).argmax(axis=3))
+        self._peak.append(_peaks(expected, bound, self._hours))
+        self._peak_slot.append(
+            np.stack([one.slots[expected[..., one.slots].argmax(axis=2)] for one in self._hours], axis=2)
+        )
         if shadow is not None:
             expected_there, bound_there = (shadow.curve(quantile) for quantile in range(len(PEAK_QUANTILES)))
             self._shadow_usage.append(self._usage_of(shadow, bound_there))
-            self._shadow_peak.append(_daily_peaks(expected_there, bound_there))
+            self._shadow_peak.append(_peaks(expected_there, bound_there, self._hours[: len(shadow.days)]))
         with np.errstate(invalid="ignore", divide="ignore"):
             share = expected / np.where(capacity > 0, capacity, np.nan)[:, :, None]
         hourly = share.reshape(n, len(RESOURCES), -1, _SLOTS_PER_HOUR).max(axis=3)
@@ -122,7 +125,7 @@ class OverviewBuilder:
 
     def overview(self) -> Overview:
         """Everything added so far."""
-        r, n_days, n_hours = len(RESOURCES), len(self._horizon.days), self._horizon.n_slots // _SLOTS_PER_HOUR
+        r, n_times, n_hours = len(RESOURCES), len(self._hours), self._horizon.n_slots // _SLOTS_PER_HOUR
         return Overview(
             horizon=self._horizon,
             made_at=self._made_at,
@@ -131,26 +134,16 @@ class OverviewBuilder:
             assumed=np.concatenate([np.zeros((0, r), dtype=bool), *self._assumed]),
             usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._usage]),
             model_usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._model_usage]),
-            peak=np.concatenate([np.zeros((0, r, 2, n_days)), *self._peak]),
-            peak_slot=np.concatenate([np.zeros((0, r, n_days), dtype=np.int64), *self._peak_slot]),
+            peak=np.concatenate([np.zeros((0, r, 2, n_times)), *self._peak]),
+            peak_slot=np.concatenate([np.zeros((0, r, n_times), dtype=np.int64), *self._peak_slot]),
             hourly=np.concatenate([np.zeros((0, r, n_hours), dtype=np.float32), *self._hourly]),
             shadow_usage=np.concatenate(self._shadow_usage) if self._shadow_usage else None,
             shadow_peak=np.concatenate(self._shadow_peak) if self._shadow_peak else None,
         )
 
 
-def _by_day(curve: Floats) -> Floats:
-    """(n_nodes, n_resources, n_days, 48)."""
-    return curve.reshape(*curve.shape[:2], -1, SLOTS_PER_DAY)
-
-
-def _daily_peaks(expected: Floats, bound: Floats) -> Floats:
-    """(n_nodes, n_resources, 2, n_days) by quantile and day."""
-    return np.stack([_by_day(curve).max(axis=3) for curve in (expected, bound)], axis=2)
-
-
-def hottest_first(overview: Overview, day: int) -> Ints:
-    """Rows by the expected peak of a day of the horizon, as a share of capacity: (n_nodes,); equal ones by name."""
-    share = overview.day_shares(day).max(axis=1, initial=-np.inf)
-    by_name = np.argsort(np.array(overview.names, dtype=object), kind="stable")
-    return np.asarray(by_name[np.argsort(-share[by_name], kind="stable")])
+def _peaks(expected: Floats, bound: Floats, hours: Sequence[PeakHours]) -> Floats:
+    """(n_nodes, n_resources, 2, n_times) by quantile, in each of these stretches of time."""
+    return np.stack(
+        [np.stack([curve[..., one.slots].max(axis=2) for one in hours], axis=2) for curve in (expected, bound)], axis=2
+    )

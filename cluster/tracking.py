@@ -41,9 +41,6 @@ from forecast.service_key import ServiceKey
 from kube.objects.counted_pods import FINISHED
 from kube.objects.objects import PodInfo, QosClass
 
-LIVE_HALF_LIFE_SLOTS = 12
-"""What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
-
 _SLOT_SECONDS = 60.0 * SLOT_MINUTES
 
 
@@ -487,7 +484,7 @@ class TrackedCluster:
         unseen -= self.departed.in_metrics(sampled, len(RESOURCES))
         usage = np.where(live[:, None], _fitted(self._usage, n), np.nan)
         error = live_error(usage, predicted.expected_at(position), unseen)
-        predicted.load.set_live_error(error, predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS))
+        predicted.load.set_live_error(error, predicted.horizon.fading())
 
     def _position(self, seconds_ago: float) -> float:
         """Return the half hours from midnight of the horizon's first day until `seconds_ago`."""

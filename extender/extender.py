@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import TypeVar
 
@@ -36,7 +37,7 @@ from placement.node_order import order_points
 from placement.node_rules import node_rules
 from placement.policies.policy import ChosenPolicy, OnePolicyForAll, Policies, Policy, shortened_name
 from placement.scores.default_scores import expected_choice
-from scorer.answers import ScorerStatus
+from scorer.answers import Peak, ScorerStatus
 from scorer.scorer import Scorer
 from scorer.scorer_api import Scored
 from scorer.scoring_policy import scoring_policy
@@ -310,7 +311,7 @@ class Extender:
             best=None if best is None else nodes[best],
             runner_up=None if runner_up is None else nodes[runner_up],
             margin=None if best is None or runner_up is None else int(points[best] - points[runner_up]),
-            share=None if best is None or version is None else self._scorer.peak_share(pod, nodes[best]),
+            peak=partial(self._peak, pod, None if best is None or version is None else nodes[best]),
             level=judged.scored.level.name.lower(),
             reasons=_reasons_of(judged.scored, judged.chosen),
             model_version=version,
@@ -322,6 +323,9 @@ class Extender:
             policy=judged.chosen.policy.name,
             policy_because=judged.chosen.because,
         )
+
+    def _peak(self, pod: PodInfo, node: str | None) -> Peak | None:
+        return None if node is None else self._scorer.expected_peak(pod, node)
 
     def _notice_bindings(self, changes: Sequence[Change]) -> None:
         """Called under the lock for every change of the cluster: a pod that was charged, or gets a seat, was bound.

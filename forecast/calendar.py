@@ -112,11 +112,7 @@ class Calendar:
 
     def describe(self, days: Sequence[date]) -> Days:
         """Weekday and day type of local days. A public holiday on any weekday is a HOLIDAY."""
-        weekday = np.array([day.weekday() for day in days], dtype=np.int64)
-        day_type = np.where(weekday == 5, DayType.SATURDAY, np.where(weekday == 6, DayType.SUNDAY, DayType.WORKDAY))
-        day_type = day_type.astype(np.int64)
-        day_type[self.holidays(days).any(axis=0)] = DayType.HOLIDAY
-        return Days(weekday, day_type)
+        return _described(self, tuple(days))
 
     def holidays(self, days: Sequence[date]) -> Bools:
         """Which days are public holidays, by country: (n_countries, n_days)."""
@@ -129,6 +125,17 @@ class Calendar:
     def horizon(self, first: date, n_days: int) -> tuple[date, ...]:
         """n_days consecutive local days from `first`."""
         return tuple(first + timedelta(days=i) for i in range(n_days))
+
+
+@lru_cache(maxsize=64)
+def _described(calendar: Calendar, days: tuple[date, ...]) -> Days:
+    # Services ask about the days of one horizon for each node: 40 us each time.
+    weekday = np.array([day.weekday() for day in days], dtype=np.int64)
+    day_type = np.where(weekday == 5, DayType.SATURDAY, np.where(weekday == 6, DayType.SUNDAY, DayType.WORKDAY))
+    day_type = day_type.astype(np.int64)
+    day_type[calendar.holidays(days).any(axis=0)] = DayType.HOLIDAY
+    weekday.flags.writeable = day_type.flags.writeable = False  # all who ask get the same
+    return Days(weekday, day_type)
 
 
 @lru_cache(maxsize=16)

@@ -33,6 +33,7 @@ from scheduler.loop_settings import BackoffOptions, QueueOptions
 from scheduler.placing_core import placing_core
 from scheduler.queue.queued_pods import Popped
 from scheduler.scheduling_tables import ScheduleTables
+from scorer.highest_peak import share_of
 from scorer.scorer import Scorer
 
 _WITHOUT_BACKOFF: Final = QueueOptions(backoff=BackoffOptions(initial=0, longest=0), unschedulable_flush=1e9)
@@ -52,7 +53,7 @@ class Planned:
     waits_until : unix seconds of its planned start, None = it waits for no time of its own
     group       : its PodGroup, "" = none
     queue       : `queue/owner` that it waits in, "" = it goes by priority and age
-    peak_share  : predicted peak of the node's fullest resource once all pods are where they would go; None = not known
+    peak_share  : expected peak of the node in the next 24 hours once all pods are where they would go; None = not known
     """
 
     pod: PodInfo
@@ -140,7 +141,9 @@ class DryLoop:
             if found is not None and found.node:
                 break
         self._note_held()
-        return [replace(one, peak_share=self._share(one)) for one in self._planned.values()]
+        planned = list(self._planned.values())
+        peaks = self._scorer.expected_peaks([(one.pod, one.node) for one in planned])
+        return [replace(one, peak_share=share_of(peak)) for one, peak in zip(planned, peaks, strict=True)]
 
     def look(self, pod: PodInfo) -> Looked:
         """What would decide about a pod that a gate holds, were its turn now; to be called under the lock."""
@@ -266,6 +269,3 @@ class DryLoop:
         queues = self.tables.queues
         queue = "" if queues is None else queues.name_of(pod)
         return Planned(pod, profile, node, message, rejected_by, evicts, waits_until, group_of(pod) or "", queue=queue)
-
-    def _share(self, one: Planned) -> float | None:
-        return self._scorer.peak_share(one.pod, one.node) if one.node else None

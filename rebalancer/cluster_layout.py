@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from typing import TypeVar
 
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from cluster.live_tables import LiveTables
+from cluster.predicted.horizon import Horizon
 from cluster.predicted.load_parts import NodeBases
-from cluster.predicted.node_curves import NodeInputs, gather, node_curves
+from cluster.predicted.node_curves import NodeInputs, gather
+from cluster.predicted.node_load import LoadInputs
 from cluster.predicted.pod_profiles import ProfileKey, Profiles
 from cluster.predicted.predicted_cluster import PredictedCluster
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
@@ -35,8 +36,7 @@ _BOUND = PEAK_QUANTILES.index(0.95)
 class TablesCopy:
     """Copies of the tables. Nodes are those that are there, in the order of `nodes`.
 
-    begins   : start of slot 0, local
-    days     : of the tables; slots: the half hours of them that the plan looks at
+    horizon  : of the tables; slots: the half hours of it that the plan looks at
     capacity : (n_nodes, n_resources) NaN = not a limit, or only assumed: such a capacity makes no node hot
     free     : (n_nodes, n_kinds) allocatable less requested
     inputs   : of the curves, so many nodes at a time
@@ -47,14 +47,12 @@ class TablesCopy:
     widen    : factor on the standard deviations, for a model past its time
     """
 
-    begins: datetime
-    days: tuple[date, ...]
+    horizon: Horizon
     slots: slice
     nodes: tuple[str, ...]
     capacity: Floats
     free: Floats
     inputs: tuple[NodeInputs, ...]
-    fading: Floats
     keys: tuple[ProfileKey, ...]
     replicas: Floats
     profiles: Profiles
@@ -66,6 +64,11 @@ class TablesCopy:
     service: Ints
     requests: Floats
     widen: float
+
+    @property
+    def begins(self) -> datetime:
+        """Start of the first half hour, local."""
+        return self.horizon.start_of(self.slots.start)
 
     def within(self, n_slots: int) -> TablesCopy:
         """Return the same for the first half hours only."""
@@ -112,8 +115,7 @@ def snapshot(tables: LiveTables, n_slots: int) -> TablesCopy | None:
         used, column = np.unique(profile, return_inverse=True)
         first = horizon.slot + 1
         return TablesCopy(
-            begins=horizon.start_of(first),
-            days=horizon.days,
+            horizon=horizon,
             slots=slice(first, min(first + n_slots, horizon.n_slots)),
             nodes=tuple(predicted.name_of(row) for row in rows),
             capacity=capacity,
@@ -122,7 +124,6 @@ def snapshot(tables: LiveTables, n_slots: int) -> TablesCopy | None:
                 gather(predicted, rows[start : start + _NODES_AT_ONCE], as_believed=False)
                 for start in range(0, len(rows), _NODES_AT_ONCE)
             ),
-            fading=horizon.fading(LIVE_HALF_LIFE_SLOTS),
             keys=tuple(predicted.keys[number] for number in used.tolist()),
             replicas=np.array([predicted.replicas_used(number) for number in used.tolist()], dtype=np.float64),
             profiles=predicted.profiles,
@@ -144,20 +145,53 @@ def predicted_loads(copied: TablesCopy) -> PredictedLoads:
     margin = np.zeros_like(load)
     start = 0
     for inputs in copied.inputs:
-        curves = node_curves(
-            copied.profiles,
-            copied.bases,
-            inputs,
-            copied.days,
-            fading=copied.fading,
-            widen=copied.widen,
-            slots=copied.slots,
-        )
+        curves = _load(copied, inputs).curves(copied.slots)
         part = slice(start, start + len(inputs.names))
         load[part] = curves.mean()
         margin[part] = np.maximum(curves.curve(_BOUND) - curves.mean(), 0.0)
         start = part.stop
     return PredictedLoads(load, margin)
+
+
+def _load(copied: TablesCopy, nodes: NodeInputs) -> LoadInputs:
+    return LoadInputs(copied.profiles, copied.bases, copied.horizon, nodes, copied.widen)
+
+
+def load_with_moves(copied: TablesCopy, rows: Sequence[int], moved: Sequence[tuple[int, int]] = ()) -> LoadInputs:
+    """What the load of some nodes is made of, with pods on other nodes. moved: rows of pods and of the targets"""
+    position = {row: at for at, row in enumerate(rows)}
+    numbers: dict[ProfileKey, int] = {}
+    replicas: list[float] = []
+    pairs: list[tuple[int, int, int]] = []
+
+    def add(row: int, key: ProfileKey, of: float, pods: int) -> None:
+        if row in position:
+            if key not in numbers:
+                replicas.append(of)
+            pairs.append((position[row], numbers.setdefault(key, len(numbers)), pods))
+
+    parts = [(copied.inputs[row // _NODES_AT_ONCE], row, row % _NODES_AT_ONCE) for row in rows]
+    for inputs, row, at in parts:
+        for pair in np.flatnonzero(inputs.node == at).tolist():
+            profile = int(inputs.profile[pair])
+            add(row, inputs.keys[profile], float(inputs.replicas[profile]), int(inputs.pods[pair]))
+    for pod, target in moved:
+        profile = int(copied.profile[pod])
+        for row, pods in ((int(copied.node[pod]), -1), (target, 1)):
+            add(row, copied.keys[profile], float(copied.replicas[profile]), pods)
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
+    nodes = NodeInputs(
+        names=tuple(copied.nodes[row] for row in rows),
+        capacity=np.array([inputs.capacity[at] for inputs, _, at in parts]).reshape(-1, len(RESOURCES)),
+        assumed=np.array([inputs.assumed[at] for inputs, _, at in parts], dtype=bool).reshape(-1, len(RESOURCES)),
+        error=np.array([inputs.error[at] for inputs, _, at in parts]).reshape(-1, len(RESOURCES)),
+        node=table[:, 0],
+        profile=table[:, 1],
+        pods=table[:, 2],
+        keys=tuple(numbers),
+        replicas=np.array(replicas, dtype=np.float64),
+    )
+    return _load(copied, nodes)
 
 
 def lay_out(
@@ -194,7 +228,7 @@ def lay_out(
         margin=loads.margin,
         capacity=copied.capacity,
         free=copied.free,
-        usage=copied.profiles.mean_of(copied.keys, copied.replicas, copied.days)[:, :, copied.slots],
+        usage=copied.profiles.mean_of(copied.keys, copied.replicas, copied.horizon.days)[:, :, copied.slots],
         pods=pods,
         allowed=allowed,
         budget=budget_of(copied.services, namespaces),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -14,13 +15,22 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.live_tables import LiveTables
+from cluster.predicted.node_load import PeakHours
 from cluster.predicted.unknown_capacity import limited
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
-from forecast.resources import HOT_RESOURCES, HOT_SHARE
+from forecast.resources import HOT_RESOURCES, HOT_SHARE, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
-from rebalancer.cluster_layout import LaidOut, PredictedLoads, TablesCopy, lay_out, predicted_loads, snapshot
+from rebalancer.cluster_layout import (
+    LaidOut,
+    PredictedLoads,
+    TablesCopy,
+    lay_out,
+    load_with_moves,
+    predicted_loads,
+    snapshot,
+)
 from rebalancer.costs.move_cost import MoveCost, is_insensitive, move_cost
 from rebalancer.costs.move_facts import CoolingUntil, MoveFacts, Occasion, PodFacts, StartupTimes
 from rebalancer.night_grades import gain_of_moves
@@ -29,6 +39,9 @@ from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Budget, Plan, Problem
 from rebalancer.rebalance_settings import RebalanceOptions
 from rebalancer.timing.windows import MoveWindow, MoveWindows, move_windows
+from scorer.answers import Peak
+from scorer.highest_peak import peak_words, peaks_of_nodes, share_of
+from scorer.load_scale import percent
 
 _DAYS_AHEAD: Final = 3
 _SLOT: Final = timedelta(minutes=SLOT_MINUTES)
@@ -138,7 +151,7 @@ class PlanMaker:
             return None
         loads, calendar = predicted_loads(copied), copied.profiles.model.calendar
         now = self._tables.now()
-        windows = move_windows(_cluster_share(copied, loads), copied.days[0], calendar, now, self._options.window)
+        windows = move_windows(_cluster_share(copied, loads), copied.horizon.today, calendar, now, self._options.window)
         window = next(iter(windows.windows), None)
         horizon = min(round(self._options.horizon / _SLOT.total_seconds()), loads.load.shape[2])
         loads = PredictedLoads(loads.load[..., :horizon], loads.margin[..., :horizon])
@@ -162,7 +175,7 @@ class PlanMaker:
         )
         found = plan(laid_out.problem, self._options.planning)
         kept = Counter(cost.because for cost in costs.values() if not cost.may_move)
-        moves = _named(laid_out, found, costs)
+        moves = _named(laid_out, found, costs, _peaks(copied, found))
         until = copied.begins + horizon * _SLOT
         gain = _predicted_gain(laid_out.problem, found)
         return MadePlan(now, until, window, windows, found, moves, gain, len(copied.pods), dict(kept.most_common()))
@@ -245,14 +258,43 @@ def _predicted_gain(problem: Problem, found: Plan) -> float:
     ).gain
 
 
-def _named(laid_out: LaidOut, found: Plan, costs: Mapping[str, MoveCost]) -> tuple[NamedMove, ...]:
+def _peaks(copied: TablesCopy, found: Plan) -> Callable[[str, int], tuple[Peak | None, Peak | None]]:
+    """Return what says the expected peak of a resource of a node in the next 24 hours, before the plan and after it."""
+    rows = sorted({row for move in found.moves for row in (move.source, move.target)})
+    loads = (
+        load_with_moves(copied, rows),
+        load_with_moves(copied, rows, [(move.pod, move.target) for move in found.moves]),
+    )
+    hours = PeakHours.next_24(copied.horizon)
+
+    @cache
+    def of(resource: str) -> list[list[Peak | None]]:
+        return [
+            peaks_of_nodes(peaks, copied.horizon)
+            for load in loads
+            for peaks in load.peaks(hours, resource=resource_index(resource))
+        ]
+
+    return lambda resource, row: (of(resource)[0][rows.index(row)], of(resource)[1][rows.index(row)])
+
+
+def _named(
+    laid_out: LaidOut,
+    found: Plan,
+    costs: Mapping[str, MoveCost],
+    peaks: Callable[[str, int], tuple[Peak | None, Peak | None]],
+) -> tuple[NamedMove, ...]:
     moves = []
     for move in found.moves:
         pod, source, target = laid_out.pods[move.pod], laid_out.nodes[move.source], laid_out.nodes[move.target]
         reason = move.reason
         if move.relief is not None:
-            at = laid_out.begins + move.relief.slot * _SLOT
-            reason = move.relief.sentence(source, target, f"{at:%a %H:%M}")
+            before, after = peaks(move.relief.resource, move.source)
+            reason = "" if before is None else f"{source}: {peak_words(before, laid_out.begins.date())}; "
+            reason += (
+                f"after the plan {percent(share_of(after))}, "
+                f"{target} {percent(share_of(peaks(move.relief.resource, move.target)[1]))}"
+            )
         elif move.partner is not None:
             partner = laid_out.pods[found.moves[move.partner].pod]
             reason = f"makes room on {source} for {partner.namespace}/{partner.name}"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
-
-import numpy as np
+from functools import partial
 
 from cluster.live_tables import LiveTables
-from cluster.predicted.unknown_capacity import limited
+from cluster.predicted.node_load import LoadInputs, PeakHours, load_inputs
 from cluster.tracking import TrackedCluster
 from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice
 from placement.policies.policy import Policy
 from placement.scores.plugin_weights import OURS
 from scheduler.cycle.decisions import NodeChoice
+from scorer.answers import Peak
+from scorer.highest_peak import expected_peaks
 from scorer.scoring import WhyNeutral, neutral_reasons, neutral_scores
 from scorer.scoring_policy import opts_out
 
@@ -42,7 +44,7 @@ def advice_of_cycle(
     metrics_age = tables.metrics_age()
     names = cluster.state.names
     known = [(pod, choices[pod.uid]) for pod in placed if pod.uid in choices]
-    shares = _peak_shares(cluster, sorted({choice.row for _, choice in known}))
+    peak_of = _peaks_of(tables, cluster, sorted({choice.row for _, choice in known}))
     found = []
     for pod, choice in known:
         node, runner_up = names[choice.row], None if choice.runner_up is None else names[choice.runner_up[0]]
@@ -61,7 +63,7 @@ def advice_of_cycle(
                 best=node,
                 runner_up=runner_up,
                 margin=None if runner_up is None or choice.total is None else points[node] - points[runner_up],
-                share=shares.get(choice.row),
+                peak=peak_of(node),
                 level=level.name.lower(),
                 reasons=(*reasons, *_reasons(pod, choice.policy, neutral)),
                 model_version=version,
@@ -85,19 +87,34 @@ def _reasons(pod: PodInfo, policy: Policy, neutral: Mapping[str, WhyNeutral]) ->
     return neutral_reasons(policy.scoring.weights, neutral)
 
 
-def _peak_shares(cluster: TrackedCluster, rows: Sequence[int]) -> dict[int, float]:
-    """Return, by row, the share of its capacity that a node's fullest resource is predicted to use.
+class _PeaksOfCycle:
+    """Expected peaks of the nodes that a cycle chose, all of them worked out when the first is asked for."""
 
-    Rows of which no capacity is known are left out: an assumed one makes no node full.
-    """
+    def __init__(self, load: LoadInputs) -> None:
+        self._load, self._lock = load, threading.Lock()
+        self._position = {name: at for at, name in enumerate(load.nodes.names)}
+        self._found: list[Peak | None] | None = None
+
+    def of(self, node: str) -> Peak | None:
+        """The peak of a node; None = no capacity of it is known."""
+        with self._lock:
+            if self._found is None:
+                self._found = expected_peaks(self._load, PeakHours.next_24(self._load.horizon))
+        return self._found[self._position[node]]
+
+
+def _peaks_of(
+    tables: LiveTables, cluster: TrackedCluster, rows: Sequence[int]
+) -> Callable[[str], Callable[[], Peak | None]]:
+    """Return what works out the peak of a chosen node, by its name."""
     predicted = cluster.predicted
     if predicted is None:
-        return {}
-    load = predicted.load
-    there = np.array([row for row in rows if row < load.n_nodes and load.known[row]], dtype=np.int64)
-    if not len(there):
-        return {}
-    peaks = load.peaks(there)
-    is_known = limited(predicted.capacity[there]) & ~predicted.capacity_assumed[there]
-    highest = np.where(is_known, peaks, -np.inf).max(axis=1)
-    return {row: share for row, share in zip(there.tolist(), highest.tolist(), strict=True) if share >= 0.0}
+        return lambda name: _no_peak
+    known = [row for row in rows if row < predicted.load.n_nodes and predicted.name_of(row)]
+    peaks = _PeaksOfCycle(load_inputs(predicted, known, widen=tables.widen(predicted.horizon)))
+    names = {predicted.name_of(row) for row in known}
+    return lambda name: partial(peaks.of, name) if name in names else _no_peak
+
+
+def _no_peak() -> None:
+    return None

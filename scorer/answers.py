@@ -38,9 +38,9 @@ Assumed = Annotated[
 
 
 class Peak(Struct, frozen=True):
-    """The highest predicted half hour of one resource in a stretch of time.
+    """The highest predicted half hour of one resource in a stretch of time (cluster/predicted/node_load.py).
 
-    expected, bound : mean and 0.95 bound of the peak
+    expected, bound : expected peak and upper bound (95 %)
     at              : start of the half hour in which the expectation is highest
     """
 
@@ -65,7 +65,7 @@ class ExplainedScore(Struct, frozen=True):
 
 class ExplainedNode(Struct, frozen=True):
     """Why a node scored what it did. The peaks are those of its most loaded resource, before and with the pod: of the
-    coming week, and of today (the local day of the model).
+    next 24 hours, and of the coming week.
     """
 
     node: str
@@ -76,8 +76,8 @@ class ExplainedNode(Struct, frozen=True):
     peak_before: Peak | None
     peak_with: Peak | None
     notes: tuple[str, ...] = ()
-    today_before: Peak | None = None
-    today_with: Peak | None = None
+    week_before: Peak | None = None
+    week_with: Peak | None = None
     rank: Annotated[int | None, Meta(description="1 = the best; null = the pod may not go there.")] = None
 
 
@@ -123,6 +123,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     pod: str
     service: str
+    now: Annotated[datetime, Meta(description="In the time zone of the forecast.")]
     service_known: bool
     nodes: tuple[ExplainedNode, ...]
     n_nodes: int
@@ -185,7 +186,7 @@ class UsageForecast(Struct, frozen=True):
 
 class NodeSummary(Struct, frozen=True):
     """One node; the peaks are those of the resource with the highest share of capacity. `peak` is that of the day asked
-    for, today unless said otherwise."""
+    for, of the next 24 hours unless said otherwise; `today` is what is left of the day."""
 
     name: str
     pods: int
@@ -202,7 +203,8 @@ class Nodes(Struct, frozen=True):
 
     nodes: Sequence[NodeSummary]
     n_nodes: Annotated[int, Meta(description="Nodes in the cluster; `nodes` may hold fewer.")]
-    day: Annotated[date | None, Meta(description="Of `peak`; null without a forecast.")]
+    peak_hours: Annotated[str | None, Meta(description="Of `peak`: `next 24 h`, or a day; null without a forecast.")]
+    now: Annotated[datetime, Meta(description="In the time zone of the forecast.")]
 
 
 class ServiceOnNode(Struct, frozen=True):
@@ -215,7 +217,7 @@ class ServiceOnNode(Struct, frozen=True):
 
 
 class BetterNode(Struct, frozen=True):
-    """The best other node for a pod, and the peaks of both nodes on that day. Nothing is moved."""
+    """The best other node for a pod, and the peaks of both nodes in the same hours. Nothing is moved."""
 
     node: str
     here_without: Annotated[Peak, Meta(description="This node's, without the pod.")]
@@ -234,16 +236,17 @@ class PodOnNode(Struct, frozen=True):
 
 
 class NodeReport(Struct, frozen=True, kw_only=True):
-    """What makes the peak of one node on one day, and what helps. Usage is of the resource of `peak`."""
+    """What makes the peak of one node, and what helps. Usage is of the resource of `peak`."""
 
     name: str
-    day: Annotated[date | None, Meta(description="null without a forecast.")]
+    peak_hours: Annotated[str | None, Meta(description="Of `peak`: `next 24 h`, or a day; null without a forecast.")]
+    now: Annotated[datetime, Meta(description="In the time zone of the forecast.")]
     pods: int
     ready: bool
     level: LevelNumber
     model_version: str | None
     peak: Peak | None
-    starts: Annotated[tuple[datetime, ...], Meta(description="Of the half hours of the day.")] = ()
+    starts: Annotated[tuple[datetime, ...], Meta(description="Of the half hours to come.")] = ()
     expected: tuple[float, ...] = ()
     bound: tuple[float, ...] = ()
     besides_pods: Annotated[

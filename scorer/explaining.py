@@ -1,6 +1,6 @@
 """Why nodes scored what they did for a pod: contributions, predicted peaks before and with it, what else matters.
 
-names, the best first --> listing --> gather_peaks (under the lock) --> peaks_before_and_with --> explained_nodes
+names, the best first --> listing --> without_and_with (under the lock) --> peaks_before_and_with --> explained_nodes
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.degradation import Level
-from cluster.predicted.horizon import Horizon
-from cluster.predicted.load_parts import NodeBases
-from cluster.predicted.node_curves import NodeInputs, gather, node_curves
-from cluster.predicted.pod_profiles import Profiles
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+from cluster.predicted.node_load import LoadInputs, PeakHours, load_inputs
+from cluster.tracking import TrackedCluster
 from scorer.answers import ExplainedNode, ExplainedScore, Peak
-from scorer.highest_peak import bounding_peaks, slots_of_day
+from scorer.highest_peak import peaks_of_nodes
 from scorer.judgement import Judgement
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scoring import PodScores
@@ -73,51 +70,33 @@ def listing(
     return Listing(tuple(positions), ranks, tuple(compared))
 
 
-@dataclass(frozen=True, slots=True)
-class PeakInputs:
-    """Copies of what the peaks of some nodes need: each node twice, without and with the pod."""
-
-    profiles: Profiles
-    bases: NodeBases
-    horizon: Horizon
-    inputs: NodeInputs
-    n_nodes: int
-
-
-def gather_peaks(cluster: TrackedCluster, rows: Sequence[int], profile: int | None) -> PeakInputs | None:
-    """Under the lock. None without a model."""
+def without_and_with(
+    cluster: TrackedCluster, rows: Sequence[int], profile: int | None, widen: float
+) -> LoadInputs | None:
+    """Each node twice, without and with the pod; under the lock. None without a model."""
     predicted = cluster.predicted
     if predicted is None or profile is None:
         return None
     known = [row for row in rows if row < predicted.load.n_nodes]
-    inputs = gather(predicted, [*known, *known], [None] * len(known) + [profile] * len(known))
-    return PeakInputs(predicted.profiles, predicted.bases, predicted.horizon, inputs, len(known))
+    return load_inputs(predicted, [*known, *known], [None] * len(known) + [profile] * len(known), widen=widen)
 
 
 @dataclass(frozen=True, slots=True)
 class PeaksOfNode:
-    """Of the resource that bounds a node: over the coming week and today, without and with the pod."""
+    """Of the next 24 hours and of the coming week, without and with the pod."""
 
     before: Peak | None = None
     with_pod: Peak | None = None
-    today_before: Peak | None = None
-    today_with: Peak | None = None
+    week_before: Peak | None = None
+    week_with: Peak | None = None
 
 
-def peaks_before_and_with(peaks: PeakInputs, widen: float) -> list[PeaksOfNode]:
-    """The peaks of each node; no lock needed. Today is the whole local day, as in the list of nodes."""
-    horizon, n = peaks.horizon, peaks.n_nodes
-    curves = node_curves(
-        peaks.profiles,
-        peaks.bases,
-        peaks.inputs,
-        horizon.days,
-        fading=horizon.fading(LIVE_HALF_LIFE_SLOTS),
-        widen=widen,
-    )
-    week = bounding_peaks(curves, peaks.inputs, np.flatnonzero(horizon.weights() > 0), horizon)
-    today = bounding_peaks(curves, peaks.inputs, slots_of_day(0), horizon)
-    return [PeaksOfNode(*found) for found in zip(week[:n], week[n:], today[:n], today[n:], strict=True)]
+def peaks_before_and_with(load: LoadInputs) -> list[PeaksOfNode]:
+    """The peaks of each node; no lock needed. load: of `without_and_with`"""
+    horizon, n = load.horizon, len(load.nodes.names) // 2
+    found = load.peaks(PeakHours.next_24(horizon), PeakHours.week(horizon))
+    next_24, week = (peaks_of_nodes(one, horizon) for one in found)
+    return [PeaksOfNode(*both) for both in zip(next_24[:n], next_24[n:], week[:n], week[n:], strict=True)]
 
 
 def explained_nodes(
@@ -175,8 +154,8 @@ def explained_nodes(
                 measured_seconds_ago=age if np.isfinite(age) else None,
                 peak_before=found.before,
                 peak_with=found.with_pod,
-                today_before=found.today_before,
-                today_with=found.today_with,
+                week_before=found.week_before,
+                week_with=found.week_with,
                 rank=ranks[position],
                 notes=tuple(notes),
             )

@@ -16,7 +16,6 @@ from cluster.predicted.unknown_capacity import limited
 from forecast.backtest import OURS
 from forecast.model_findings import findings_of
 from forecast.resources import RESOURCES
-from kube.objects.objects import PodInfo
 from scorer.answers import ModelStatus, PoolLevel, ScorerStatus, VirtualAvailability
 from scorer.scorer_api import NodeFigures
 from scorer.scoring import neutral_scores
@@ -146,21 +145,6 @@ def backtest_loss(tables: LiveTables) -> Mapping[tuple[str, str], float]:
     if tables.model is None:
         return {}
     return published_losses(tables.model.loaded.backtest, tables.model.loaded.model.info)
-
-
-def peak_share(tables: LiveTables, pod: PodInfo, node: str) -> float | None:
-    """Share of its capacity that a node's fullest resource is predicted to use at its peak with the pod.
-
-    Of resources whose capacity is known: an assumed one makes no node full. None without a model, or for a node of
-    which no capacity is known.
-    """
-    with tables.reading() as cluster, cluster.without(pod.uid):
-        predicted, row = cluster.predicted, cluster.state.row_of.get(node)
-        if predicted is None or row is None or row >= predicted.load.n_nodes or not predicted.load.known[row]:
-            return None
-        peaks = predicted.load.peaks_with(cluster.profile(pod), np.array([row]))[0]
-        known = limited(predicted.capacity[row]) & ~predicted.capacity_assumed[row]
-        return float(peaks[known].max()) if known.any() else None
 
 
 def status(tables: LiveTables) -> ScorerStatus:

@@ -14,10 +14,9 @@ from base.errors import ForecastError
 from cluster.degradation import Level
 from cluster.live.usage import UsageSource
 from cluster.predicted.horizon import start_of_slot
-from cluster.predicted.node_curves import NodeInputs, node_curves
+from cluster.predicted.node_curves import node_curves
+from cluster.predicted.node_load import LoadInputs
 from cluster.predicted.pod_profiles import Profiles
-from cluster.predicted.predicted_cluster import PredictedCluster
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
@@ -35,22 +34,21 @@ def node_usage_forecast(
     pods: int,
     capacity: Floats,
     assumed: Bools,
-    predicted: PredictedCluster | None,
-    inputs: NodeInputs | None,
+    load: LoadInputs | None,
     now: datetime,
     level: Level,
     version: str | None,
-    widen: float,
     usage: UsageSource | None,
 ) -> UsageForecast:
     """A node. names: all that metrics may know it by, its own first; what is past is predicted for today's pods."""
-    if predicted is None or inputs is None:
+    if load is None:
         return _nothing(names[0], pods, level, "no model has been published")
-    horizon = predicted.horizon
+    horizon = load.horizon
     days = _days(horizon.today, len(horizon.days))
-    fading = np.concatenate([np.zeros(DAYS_BACK * SLOTS_PER_DAY), horizon.fading(LIVE_HALF_LIFE_SLOTS)])
-    curves = node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
-    peak, bound, mean = curves.curve(0)[0], curves.curve(1)[0], curves.mean()[0]
+    past = DAYS_BACK * SLOTS_PER_DAY
+    fading = np.concatenate([np.zeros(past), horizon.fading()])
+    curves = node_curves(load.profiles, load.bases, load.nodes, days, fading=fading, widen=load.widen)
+    expected, bound = curves.curve(0)[0], curves.curve(1)[0]
     actual, notes = _measured(
         usage, lambda source, since, until: source.node_history(names, since, until), days, now, horizon.zone
     )
@@ -62,10 +60,10 @@ def node_usage_forecast(
                 resource=resource.name,
                 unit=resource.unit,
                 capacity=float(capacity[r]) if np.isfinite(capacity[r]) else None,
-                expected=np.maximum(mean[r], 0.0),
-                bound=np.maximum(bound[r], 0.0),
+                expected=expected[r],
+                bound=bound[r],
                 actual=None if actual is None else actual[r],
-                days=day_peaks(peak[r], bound[r], days, horizon.zone),
+                days=day_peaks(expected[r], bound[r], days, horizon.zone, past + horizon.slot),
                 assumed=bool(assumed[r]),
             )
             for r, resource in enumerate(RESOURCES)
@@ -92,7 +90,7 @@ def service_usage_forecast(
     if profiles is None:
         return _nothing(str(key), len(pods), level, "no model has been published")
     calendar = profiles.model.calendar
-    today, _ = calendar.day_and_slot(now)
+    today, slot = calendar.day_and_slot(now)
     days = _days(today, 7)
     n_slots = len(days) * SLOTS_PER_DAY
     notes: list[str] = []
@@ -123,7 +121,7 @@ def service_usage_forecast(
                 expected=expected[r],
                 bound=bound[r],
                 actual=None if actual is None else actual[r],
-                days=day_peaks(peak[r], bound[r], days, calendar.zone),
+                days=day_peaks(peak[r], bound[r], days, calendar.zone, DAYS_BACK * SLOTS_PER_DAY + slot),
             )
             for r, resource in enumerate(RESOURCES)
         ),

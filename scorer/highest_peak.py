@@ -1,77 +1,83 @@
-"""Predicted peaks in words: which resource, how much, and when. Quantiles are those of the model: 0.5 and 0.95."""
+"""Peaks as values and in words: the same words, digits and order wherever a node's load is shown."""
 
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import Sequence
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-import numpy as np
-
-from base.arrays import AnyFloats, Bools, Ints
+from base.arrays import AnyFloats
 from cluster.predicted.horizon import Horizon, start_of_slot
-from cluster.predicted.node_curves import NodeCurves, NodeInputs
-from cluster.predicted.unknown_capacity import limited
+from cluster.predicted.node_load import LoadInputs, NodePeaks, PeakHours
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from scorer.answers import DayPeak, Peak
+from scorer.load_scale import percent
 
 
-def bounding_peak(
-    expected: AnyFloats,
-    bound: AnyFloats,
-    capacity: AnyFloats,
-    assumed: Bools,
-    slots: Ints,
-    days: tuple[date, ...],
-    zone: ZoneInfo,
-) -> Peak | None:
-    """The highest half hour of the resource that comes closest to its capacity; None where none has a capacity.
-
-    expected, bound : (n_resources, n_days * 48) curves of one node
-    capacity        : (n_resources,)
-    assumed         : (n_resources,) whether the trainer assumed the capacity
-    slots           : those to look at, counted from midnight of days[0]
-    """
-    limits = limited(capacity)
-    if not limits.any() or not len(slots):
-        return None
-    peaks = expected[:, slots].max(axis=1)
-    share = np.where(limits, peaks / np.where(limits, capacity, 1.0), -np.inf)
-    r = int(share.argmax())
-    slot = int(slots[int(expected[r, slots].argmax())])
-    return Peak(
-        resource=RESOURCES[r].name,
-        unit=RESOURCES[r].unit,
-        expected=float(peaks[r]),
-        bound=float(bound[r, slots].max()),
-        capacity=float(capacity[r]),
-        share=float(share[r]),
-        at=start_of_slot(days[slot // SLOTS_PER_DAY], slot % SLOTS_PER_DAY, zone),
-        assumed=bool(assumed[r]),
-    )
-
-
-def bounding_peaks(curves: NodeCurves, inputs: NodeInputs, slots: Ints, horizon: Horizon) -> list[Peak | None]:
-    """`bounding_peak` of each node that the curves are of."""
-    expected, bound = curves.curve(0), curves.curve(1)
+def peaks_of_nodes(found: NodePeaks, horizon: Horizon) -> list[Peak | None]:
+    """The peak of each node; None = none of its capacities is known or assumed."""
+    share = found.share
     return [
-        bounding_peak(expected[i], bound[i], inputs.capacity[i], inputs.assumed[i], slots, horizon.days, horizon.zone)
-        for i in range(len(expected))
+        None
+        if (r := int(resource)) < 0
+        else Peak(
+            resource=RESOURCES[r].name,
+            unit=RESOURCES[r].unit,
+            expected=float(found.expected[i]),
+            bound=float(found.bound[i]),
+            capacity=float(found.capacity[i]),
+            share=float(share[i]),
+            at=horizon.start_of(int(found.slot[i])),
+            assumed=bool(found.assumed[i]),
+        )
+        for i, resource in enumerate(found.resource)
     ]
 
 
-def slots_of_day(number: int) -> Ints:
-    """Slots of a day of the horizon, counted from midnight of its first; 0 = today."""
-    return np.arange(number * SLOTS_PER_DAY, (number + 1) * SLOTS_PER_DAY)
+def expected_peaks(load: LoadInputs, hours: PeakHours) -> list[Peak | None]:
+    """The peaks of nodes in some half hours; no lock is needed."""
+    (found,) = load.peaks(hours)
+    return peaks_of_nodes(found, load.horizon)
 
 
-def day_peaks(expected: AnyFloats, bound: AnyFloats, days: tuple[date, ...], zone: ZoneInfo) -> tuple[DayPeak, ...]:
-    """The peak of each day of one curve; expected, bound: (n_days * 48,)."""
-    peaks = []
+def day_peaks(
+    expected: AnyFloats, bound: AnyFloats, days: Sequence[date], zone: ZoneInfo, first: int = 0
+) -> tuple[DayPeak, ...]:
+    """The peak of each day of one curve, of today of what is left.
+
+    expected, bound : (n_days * 48,)
+    first           : half hour under way, which belongs to today
+    """
+    today, peaks = first // SLOTS_PER_DAY, []
     for i, day in enumerate(days):
-        of_day = slice(i * SLOTS_PER_DAY, (i + 1) * SLOTS_PER_DAY)
-        slot = int(expected[of_day].argmax())
-        peaks.append(
-            DayPeak(day, float(expected[of_day][slot]), float(bound[of_day].max()), start_of_slot(day, slot, zone))
-        )
+        begin = first if i == today else i * SLOTS_PER_DAY
+        left = slice(begin, (i + 1) * SLOTS_PER_DAY)
+        slot = begin + int(expected[left].argmax())
+        at = start_of_slot(day, slot % SLOTS_PER_DAY, zone)
+        peaks.append(DayPeak(day, float(expected[slot]), float(bound[left].max()), at))
     return tuple(peaks)
+
+
+def clock(at: datetime, today: date) -> str:
+    """The time of a peak: 22:00, and Mon 22:00 on another day than today."""
+    return f"{at:%H:%M}" if at.date() == today else f"{at:%a %H:%M}"
+
+
+def share_of(peak: Peak | None) -> float | None:
+    """The expected peak as a share of capacity; None = not known."""
+    return None if peak is None else peak.share
+
+
+def bound_share(peak: Peak) -> float | None:
+    """The upper bound as a share of capacity."""
+    return None if peak.bound is None or not peak.capacity else peak.bound / peak.capacity
+
+
+def peak_words(peak: Peak, today: date) -> str:
+    """expected peak 61 % of cpu at 22:00, upper bound (95 %) 75 %"""
+    assumed = "an assumed capacity of " if peak.assumed else ""
+    return (
+        f"expected peak {percent(peak.share)} of {assumed}{peak.resource} at {clock(peak.at, today)}, "
+        f"upper bound (95 %) {percent(bound_share(peak))}"
+    )

@@ -6,6 +6,7 @@ which some readers do not distinguish from red.
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 from base.load_colours import FULL_COLOUR, HOT_COLOUR
@@ -13,6 +14,10 @@ from forecast.resources import HOT_SHARE
 
 FULL_SHARE: Final = 1.0
 """All that a node has."""
+
+
+UNKNOWN: Final = "–"
+"""What is not known."""
 
 
 class LoadColour(NamedTuple):
@@ -31,3 +36,10 @@ LOAD_SCALE: Final = (
     LoadColour(FULL_SHARE, FULL_COLOUR, FULL_COLOUR),
     LoadColour(1.2, "#6d1a36", "#ff8fa3"),
 )
+
+
+def percent(share: float | None, *, digits: int = 0) -> str:
+    """A share as per cent, halves up as JavaScript rounds; a dash if it is not known (None, or NaN)."""
+    if share is None or not math.isfinite(share):
+        return UNKNOWN
+    return f"{math.floor(100 * share * 10**digits + 0.5) / 10**digits:.{digits}f} %"

@@ -1,5 +1,5 @@
-"""What makes the predicted peak of a node on one day, and what helps: services by their share, the best other node for
-each of the largest pods, and the effect of such a move on both peaks.
+"""What makes the expected peak of a node, and what helps: services by their share, the best other node for each of the
+largest pods, and the effect of such a move on both peaks.
 
 The tables are locked for a few milliseconds per pod; curves are computed from copies.
 """
@@ -19,17 +19,17 @@ from base.arrays import Bools, Floats
 from base.errors import InputError, UnknownName
 from cluster.degradation import Level, level_of_nodes
 from cluster.live_tables import LiveTables
-from cluster.predicted.horizon import Horizon, start_of_slot
-from cluster.predicted.node_curves import NodeCurves, NodeInputs, gather, node_curves
+from cluster.predicted.node_curves import NodeInputs
+from cluster.predicted.node_load import LoadInputs, PeakHours, load_inputs
 from cluster.predicted.pod_profiles import ProfileKey
 from cluster.predicted.predicted_cluster import PredictedCluster
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+from cluster.tracking import TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.answers import BetterNode, NodeReport, PodOnNode, ServiceOnNode
-from scorer.highest_peak import bounding_peaks, slots_of_day
+from scorer.highest_peak import expected_peaks
 from scorer.scoring import score_pod
 from scorer.scoring_policy import ScoringPolicies, opts_out
 
@@ -41,21 +41,12 @@ class _Seated:
     key: ProfileKey
 
 
-def day_number(horizon: Horizon, day: date | None) -> int:
-    """Return the position of a day in the horizon; None = today. Raises InputError outside of it."""
-    if day is None:
-        return 0
-    if day not in horizon.days:
-        raise InputError(f"there is no forecast of {day}: name a day from {horizon.days[0]} to {horizon.days[-1]}")
-    return horizon.days.index(day)
-
-
 def node_report(
     tables: LiveTables, policies: ScoringPolicies, node: str, *, day: date | None = None, top: int = 5
 ) -> NodeReport:
     """Report on one node.
 
-    day : local day of the model; None = today
+    day : local day of the model; None = the next 24 hours
     top : most pods to find another node for
     Raises UnknownName for a node that is not there, InputError for a day outside the forecast.
     """
@@ -68,52 +59,42 @@ def node_report(
         level = Level(int(level_of_nodes(level, cluster.measured_nodes())[row]))
         n_pods, version = int(cluster.state.pod_count[row]), tables.version
         ready = info is not None and info.ready and not info.unschedulable
-        predicted = cluster.predicted
+        predicted, now = cluster.predicted, tables.now()
+        found = NodeReport(
+            name=node,
+            peak_hours=None,
+            now=now,
+            pods=n_pods,
+            ready=ready,
+            level=level,
+            model_version=version,
+            peak=None,
+        )
         if predicted is None:
-            return NodeReport(
-                name=node,
-                day=None,
-                pods=n_pods,
-                ready=ready,
-                level=level,
-                model_version=version,
-                peak=None,
-                notes=("no model has been published",),
-            )
-        number = day_number(predicted.horizon, day)
-        on = predicted.horizon.days[number]
-        inputs = gather(predicted, [row], as_believed=not predicted.believes)
+            return replace(found, notes=("no model has been published",))
+        horizon = predicted.horizon
+        hours = PeakHours.asked(horizon, day)
+        load = load_inputs(predicted, [row], widen=tables.widen(horizon))
         seated = _seated_on(cluster, predicted, row)
-    widen = tables.widen(predicted.horizon)
-    curves = _curves(predicted, inputs, number, widen)
-    (peak,) = bounding_peaks(curves, inputs, slots_of_day(number), predicted.horizon)
-    found = NodeReport(
-        name=node,
-        day=on,
-        pods=n_pods,
-        ready=ready,
-        level=level,
-        model_version=version,
-        peak=peak,
-        notes=() if peak is not None else ("no resource of the node has a known capacity",),
-    )
+    (peak,) = expected_peaks(load, hours)
+    found = replace(found, peak_hours=hours.words, peak=peak)
     if peak is None:
-        return found
-    r, of_day = resource_index(peak.resource), slice(number * SLOTS_PER_DAY, (number + 1) * SLOTS_PER_DAY)
-    starts = tuple(start_of_slot(on, slot, predicted.horizon.zone) for slot in range(SLOTS_PER_DAY))
-    slot = starts.index(peak.at)
-    use = _use_at(predicted, inputs, number, r, slot)
-    total = float(curves.mean()[0, r, of_day][slot])
+        return replace(found, notes=("no resource of the node has a known capacity",))
+    r, curves, first = resource_index(peak.resource), load.curves(hours.window), hours.window.start
+    slots = hours.slots - first  # of the curves
+    slot = int(hours.slots[curves.curve(0)[0, r, slots].argmax()])
+    use = _use_at(load, r, slot)
+    total = float(curves.mean()[0, r, slot - first])
     services = _services(seated, use, total)
     largest = sorted(seated, key=lambda one: (-use.get(one.key, 0.0), one.pod.namespace, one.pod.name))[:top]
     return replace(
         found,
-        starts=starts,
-        expected=tuple(curves.curve(0)[0, r, of_day].tolist()),
-        bound=tuple(curves.curve(1)[0, r, of_day].tolist()),
+        starts=tuple(map(horizon.start_of, hours.slots.tolist())),
+        expected=tuple(curves.curve(0)[0, r, slots].tolist()),
+        bound=tuple(curves.curve(1)[0, r, slots].tolist()),
         besides_pods=max(0.0, total - sum(one.usage for one in services)),
         services=services,
-        largest=tuple(_pod_on_node(tables, policies, one, node, on, widen, use.get(one.key, 0.0)) for one in largest),
+        largest=tuple(_pod_on_node(tables, policies, one, node, day, hours, use.get(one.key, 0.0)) for one in largest),
     )
 
 
@@ -138,21 +119,12 @@ def _seated_on(cluster: TrackedCluster, predicted: PredictedCluster, row: int) -
     return found
 
 
-def _curves(predicted: PredictedCluster, inputs: NodeInputs, number: int, widen: float) -> NodeCurves:
-    """Curves from midnight of today to the end of a day of the horizon."""
-    horizon = predicted.horizon
-    days = horizon.days[: number + 1]
-    fading = horizon.fading(LIVE_HALF_LIFE_SLOTS)[: len(days) * SLOTS_PER_DAY]
-    return node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
-
-
-def _use_at(
-    predicted: PredictedCluster, inputs: NodeInputs, number: int, resource: int, slot: int
-) -> dict[ProfileKey, float]:
-    """What one pod of each profile is expected to use of a resource in one half hour of a day."""
-    days = (predicted.horizon.days[number],)
-    usage = predicted.profiles.mean_of(inputs.keys, inputs.replicas, days)[:, resource, slot]
-    return dict(zip(inputs.keys, usage.tolist(), strict=True))
+def _use_at(load: LoadInputs, resource: int, slot: int) -> dict[ProfileKey, float]:
+    """What one pod of each profile is expected to use of a resource in a half hour, counted from midnight of today."""
+    number, of_day = divmod(slot, SLOTS_PER_DAY)
+    nodes = load.nodes
+    usage = load.profiles.mean_of(nodes.keys, nodes.replicas, (load.horizon.days[number],))[:, resource, of_day]
+    return dict(zip(nodes.keys, usage.tolist(), strict=True))
 
 
 def _services(seated: list[_Seated], use: Mapping[ProfileKey, float], total: float) -> tuple[ServiceOnNode, ...]:
@@ -173,29 +145,35 @@ def _pod_on_node(
     policies: ScoringPolicies,
     one: _Seated,
     node: str,
-    on: date,
-    widen: float,
+    day: date | None,
+    hours: PeakHours,
     usage: float,
 ) -> PodOnNode:
     none = PodOnNode(f"{one.pod.namespace}/{one.pod.name}", str(one.service), usage, None)
     with tables.reading() as cluster:
         predicted, here = cluster.predicted, cluster.state.row_of.get(node)
         placed = None if predicted is None else predicted.placed.get(one.pod.uid)
-        if predicted is None or placed is None or placed.node != here or on not in predicted.horizon.days:
+        if predicted is None or placed is None or placed.node != here or not _as_asked(predicted, day, hours):
             return replace(none, why_not="the cluster has changed since: ask again")
-        number = predicted.horizon.days.index(on)
         best = _best_other(tables, cluster, predicted, policies, one.pod, here)
         if best is None:
             return replace(none, why_not="no other node has room for its requests")
         rows, extra = [here, best, best], [None, None, placed.profile]
-        inputs = gather(predicted, rows, extra, as_believed=not predicted.believes)
+        load = load_inputs(predicted, rows, extra, widen=tables.widen(predicted.horizon))
         other, key = cluster.state.names[best], predicted.keys[placed.profile]
-    inputs = _one_less(inputs, key)
-    curves = _curves(predicted, inputs, number, widen)
-    without, before, after = bounding_peaks(curves, inputs, slots_of_day(number), predicted.horizon)
+    load = dataclasses.replace(load, nodes=_one_less(load.nodes, key))
+    without, before, after = expected_peaks(load, hours)
     if without is None or before is None or after is None:
         return replace(none, why_not=f"no resource of {other} has a known capacity")
     return replace(none, better=BetterNode(other, without, before, after))
+
+
+def _as_asked(predicted: PredictedCluster, day: date | None, hours: PeakHours) -> bool:
+    """Whether the half hours of the report still are the same ones."""
+    horizon = predicted.horizon
+    if day is not None and day not in horizon.days:
+        return False
+    return np.array_equal(PeakHours.asked(horizon, day).slots, hours.slots)
 
 
 def _best_other(

@@ -16,21 +16,19 @@ from cluster.assuming_cluster import AssumingCluster
 from cluster.degradation import Level, level_of_nodes
 from cluster.live.usage import UsageSource
 from cluster.live_tables import LiveTables
-from cluster.overview import hottest_first
-from cluster.predicted.node_curves import gather
+from cluster.predicted.node_load import load_inputs
 from cluster.predicted.pod_bounds import bounded_requests
 from cluster.predicted.unknown_capacity import NEUTRAL_SCORE
 from cluster.table_check import SelfCheck
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
-from kube.objects.objects import NodeInfo, PodInfo
+from kube.objects.objects import PodInfo
 from scorer import figures
 from scorer.answers import (
     Explanation,
     HeatMap,
     NodeReport,
     Nodes,
-    NodeSummary,
     Peak,
     ScorerStatus,
     ServiceSummary,
@@ -38,12 +36,13 @@ from scorer.answers import (
     VirtualAvailability,
     summary_of,
 )
-from scorer.explaining import explained_nodes, gather_peaks, listing, peaks_before_and_with
+from scorer.explaining import explained_nodes, listing, peaks_before_and_with, without_and_with
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
-from scorer.node_report import day_number, node_report
+from scorer.node_list import node_list, peaks_with_pods
+from scorer.node_report import node_report
 from scorer.options import ScorerOptions
-from scorer.overview import day_peak, heat_map_of
+from scorer.overview import heat_map_of
 from scorer.scorer_api import NodeFigures, Scored
 from scorer.scoring import PodScores, neutral_reasons, neutral_scores, score_pod
 from scorer.scoring_policy import OneScoringPolicy, ScoringPolicies, ScoringPolicy, opts_out, scoring_policy
@@ -130,16 +129,16 @@ class Scorer:
             sits_on = "" if seat is None else cluster.state.names[seat.node]
             listed = listing(in_order, judgement, sits_on, top, asked_for=nodes is not None)
             best = order[list(listed.positions)]
-            peaks = gather_peaks(cluster, rows[best].tolist(), scored.profile)
+            widen = 1.0 if cluster.predicted is None else self.tables.widen(cluster.predicted.horizon)
+            load = without_and_with(cluster, rows[best].tolist(), scored.profile, widen)
             ages = cluster.now - cluster.sampled[rows[best]]
             service = cluster.state.service_key(pod)
             known = self.tables.model is not None and self.tables.model.profiles.knows(service)
             request = cluster.expected_use(pod)
-            widen = 1.0 if cluster.predicted is None else self.tables.widen(cluster.predicted.horizon)
             version = None if scored.profile is None else self.tables.version
             model_age = self.tables.model_age()
             assumed = np.asarray(cluster.capacity_assumed[rows].any(axis=0))
-        found = [] if peaks is None else peaks_before_and_with(peaks, widen)
+        found = [] if load is None else peaks_before_and_with(load)
         if request.mistake is not None:
             reasons = (*reasons, f"virtual-request of the pod is ignored: {request.mistake}")
         totals = dict(zip(in_order[:2], np.round(scored.total[order[:2]], 4).tolist(), strict=True))  # as shown
@@ -150,6 +149,7 @@ class Scorer:
         return Explanation(
             pod=f"{pod.namespace}/{pod.name}",
             service=str(service),
+            now=self.tables.now(),
             service_known=known,
             nodes=explained,
             n_nodes=len(rows),
@@ -183,34 +183,18 @@ class Scorer:
         """List nodes by name, or the hottest first.
 
         top : most nodes; None = all
-        day : local day of the model, of the peaks that nodes are sorted by; None = today
+        day : local day of the model, of the peaks that nodes are sorted by; None = the next 24 hours
         Raises InputError for a day outside the forecast.
         """
-        with self.tables.reading() as cluster:
-            state = cluster.state
-            level, _ = self.tables.level()
-            levels = level_of_nodes(level, cluster.measured_nodes())
-            ages = cluster.now - cluster.sampled
-            facts = {
-                state.names[row]: (int(state.pod_count[row]), state.nodes[row], int(levels[row]), float(ages[row]))
-                for row in np.flatnonzero(state.alive).tolist()
-            }
-        overview = self.tables.overview
-        if overview is None:
-            listed = sorted(facts)[:top]
-            return Nodes([_summary(name, *facts[name], (None, None, None)) for name in listed], len(facts), None)
-        number, row_of = day_number(overview.horizon, day), overview.rows()
-        if by_peak:
-            listed = [name for row in hottest_first(overview, number) if (name := overview.names[row]) in facts]
-            listed += sorted(facts.keys() - row_of.keys())
-        else:
-            listed = sorted(facts)
-        summaries = []
-        for name in listed[:top]:
-            row = row_of.get(name)
-            peaks = [None if row is None else day_peak(overview, row, of) for of in (0, 1, number)]
-            summaries.append(_summary(name, *facts[name], peaks))
-        return Nodes(summaries, len(facts), overview.horizon.days[number])
+        return node_list(self.tables, by_peak=by_peak, top=top, day=day)
+
+    def expected_peak(self, pod: PodInfo, node: str) -> Peak | None:
+        """Return the peak of a node in the next 24 hours, with the pod on it; None = it is not known."""
+        return self.expected_peaks([(pod, node)])[0]
+
+    def expected_peaks(self, placed: Sequence[tuple[PodInfo, str]]) -> list[Peak | None]:
+        """Return the peak of each node in the next 24 hours, with its pod on it; None = it is not known."""
+        return peaks_with_pods(self.tables, placed)
 
     def node_report(self, node: str, *, day: date | None = None, top: int = 5) -> NodeReport:
         """Report what makes the peak of a node on a day, and what helps."""
@@ -259,24 +243,22 @@ class Scorer:
             level, _ = self.tables.level()
             level = Level(int(level_of_nodes(level, cluster.measured_nodes())[row]))
             predicted = cluster.predicted
-            inputs = None if predicted is None else gather(predicted, [row], as_believed=not predicted.believes)
+            load = None
+            if predicted is not None:
+                load = load_inputs(predicted, [row], widen=self.tables.widen(predicted.horizon))
             capacity, assumed = cluster.capacity[row].copy(), cluster.capacity_assumed[row].copy()
             pods = int(state.pod_count[row])
             now = self.tables.now()
         assert info is not None
-        widen = 1.0 if predicted is None else self.tables.widen(predicted.horizon)
-        names = (info.name, *info.addresses)
         return node_usage_forecast(
-            names,
+            (info.name, *info.addresses),
             pods,
             capacity,
             assumed,
-            predicted,
-            inputs,
+            load,
             now,
             level,
             self.tables.version,
-            widen,
             self.tables.usage_source,
         )
 
@@ -338,10 +320,6 @@ class Scorer:
         with self.tables.reading() as cluster:
             return cluster.state.service_key(pod)
 
-    def peak_share(self, pod: PodInfo, node: str) -> float | None:
-        """Return the share of its capacity that a node's fullest resource is predicted to use with the pod."""
-        return figures.peak_share(self.tables, pod, node)
-
     def backtest_loss(self) -> Mapping[tuple[str, str], float]:
         """Return the loss published with the model by (resource, quantile); empty without a model."""
         return figures.backtest_loss(self.tables)
@@ -353,22 +331,6 @@ class Scorer:
     def self_check(self) -> SelfCheck:
         """Compare the tables with a rebuild now."""
         return self.tables.self_check()
-
-
-def _summary(
-    name: str, pods: int, node: NodeInfo | None, level: int, age: float, peaks: Sequence[Peak | None]
-) -> NodeSummary:
-    today, tomorrow, of_day = peaks
-    return NodeSummary(
-        name=name,
-        pods=pods,
-        ready=node is not None and node.ready and not node.unschedulable,
-        level=Level(level),
-        measured_seconds_ago=age if np.isfinite(age) else None,
-        today=today,
-        tomorrow=tomorrow,
-        peak=of_day,
-    )
 
 
 def _score(cluster: AssumingCluster, pod: PodInfo, rows: Ints, policy: ScoringPolicy, level: Level) -> PodScores:

@@ -23,12 +23,11 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.assuming_cluster import AssumingCluster
-from cluster.predicted.horizon import HORIZON_DAYS, Horizon
+from cluster.predicted.horizon import HORIZON_DAYS, LIVE_HALF_LIFE_SLOTS, Horizon
 from cluster.predicted.pod_profiles import Profiles
 from cluster.runs.expected import ExpectedRuns
 from cluster.tables.changes import Seat
 from cluster.tables.columns import per_unit
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey

@@ -1,7 +1,7 @@
 """What a binding did to its pods: how full the nodes are predicted to get that they sit on. Pure.
 
 A binding on trial shapes some of its pods (CANARY) and leaves others as they came (CONTROL), by chance. The difference
-between the two is its effect as the forecast sees it: both are read from predicted peaks, not from measured ones.
+between the two is its effect as the forecast sees it: both are read from expected peaks, not from measured ones.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Floats, Ints
-
-FULL_SHARE: Final = 0.8
-"""A node predicted above this share of its capacity counts as full."""
+from forecast.resources import HOT_SHARE
 
 FEWEST_PODS: Final = 5
 """Of each group, to compare them at all."""
@@ -45,7 +43,7 @@ class EffectGroup(Enum):
 class SeatedPods:
     """Pods that one binding concerns, by node.
 
-    peaks : (n_nodes,) predicted peak as a share of capacity, of the fullest resource; NaN = not known
+    peaks : (n_nodes,) expected peak of the next 24 hours as a share of capacity; NaN = not known
     pods  : of each group that has any, (n_nodes,)
     """
 
@@ -58,7 +56,7 @@ class SeatedPods:
 class GroupEffect:
     """Pods of one group and the nodes they sit on. Shares are NaN where no peak is known.
 
-    mean_peak, full_share : mean over pods; share of pods on nodes that are predicted above FULL_SHARE
+    mean_peak, hot_share : mean over pods; share of pods on nodes that are predicted above HOT_SHARE
     highest_peak          : of any of their nodes
     """
 
@@ -66,7 +64,7 @@ class GroupEffect:
     nodes: int
     mean_peak: float
     highest_peak: float
-    full_share: float
+    hot_share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ def group_effect(peaks: Floats, pods: Ints) -> GroupEffect:
     if n_known:
         mean = float(pods[known] @ peaks[known]) / n_known
         highest = float(peaks[known].max())
-        full = float(pods[known] @ (peaks[known] > FULL_SHARE)) / n_known
+        full = float(pods[known] @ (peaks[known] > HOT_SHARE)) / n_known
     return GroupEffect(int(pods.sum()), int(has_pods.sum()), mean, highest, full)
 
 

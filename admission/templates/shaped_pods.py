@@ -15,7 +15,8 @@ from prometheus_client.registry import Collector
 
 from admission.templates.effects import EffectGroup, SeatedPods, group_effect
 from admission.templates.shaping_annotations import pod_record
-from base.arrays import Floats, Ints
+from base.arrays import Floats
+from cluster.overview import NEXT
 from cluster.tables.changes import Change, PodChange, PodsSeated
 from cluster.tables.state import ClusterState
 from kube.decoding.decoding import ApiObject, Kind
@@ -24,9 +25,6 @@ from scorer.scorer import Scorer
 
 MOST_BINDINGS: Final = 5_000
 """Bindings that are kept at once; pods that name further ones are not counted under those."""
-
-_NODES_AT_ONCE: Final = 250
-"""Read in one go: a few milliseconds under the lock."""
 
 
 def groups_of(pod: PodInfo) -> dict[str, EffectGroup]:
@@ -124,17 +122,14 @@ def shaped_pods(scorer: Scorer) -> ShapedPods:
 
 
 def seated_pods(scorer: Scorer, shaped: ShapedPods, bindings: Sequence[str] | None, *, most: int) -> list[SeatedPods]:
-    """Return pods and predicted peaks as they are now, of these bindings or of the largest ones (None); `most`
+    """Return pods and expected peaks as they are now, of these bindings or of the largest ones (None); `most`
     of them.
     """
     with scorer.tables.reading():
         names = shaped.largest(most) if bindings is None else list(bindings)[:most]
         pods = {name: {group: dict(by_row) for group, by_row in shaped.pods_of(name).items()} for name in names}
     used = sorted({row for groups in pods.values() for by_row in groups.values() for row in by_row})
-    rows = np.array(used, dtype=np.int64)
-    # In pieces, so that no pod waits for a scrape; what changes between them is a matter of milliseconds.
-    pieces = [_peaks(scorer, rows[start : start + _NODES_AT_ONCE]) for start in range(0, len(rows), _NODES_AT_ONCE)]
-    peaks = np.concatenate([np.zeros(0), *pieces])  # (n_rows,)
+    peaks = _peaks(scorer, used)
     position = {row: at for at, row in enumerate(used)}
     found = []
     for name, groups in pods.items():
@@ -146,17 +141,14 @@ def seated_pods(scorer: Scorer, shaped: ShapedPods, bindings: Sequence[str] | No
     return found
 
 
-def _peaks(scorer: Scorer, rows: Ints) -> Floats:
-    """Predicted peak of the fullest resource, a share of capacity: (n_rows,), NaN = not known."""
-    peaks = np.full(len(rows), np.nan)
+def _peaks(scorer: Scorer, rows: Sequence[int]) -> Floats:
+    """Expected peak of the next 24 hours, a share of capacity, as of the overview: (n_rows,), NaN = not known."""
     with scorer.tables.reading() as cluster:
-        if cluster.predicted is None:
-            return peaks
-        load = cluster.predicted.load
-        inside = np.flatnonzero(rows < load.n_nodes)
-        inside = inside[load.known[rows[inside]]]
-        peaks[inside] = load.peaks(rows[inside]).max(axis=1, initial=0.0)
-    return peaks
+        names = [cluster.state.names[row] for row in rows]
+    if (overview := scorer.tables.overview) is None:
+        return np.full(len(rows), np.nan)
+    share_of = dict(zip(overview.names, overview.peaks(NEXT).share.tolist(), strict=True))
+    return np.array([share_of.get(name, np.nan) for name in names], dtype=np.float64)
 
 
 MOST_EXPORTED: Final = 200
@@ -180,8 +172,8 @@ class EffectCollector(Collector):
         )
         peaks = GaugeMetricFamily(
             "forecast_binding_predicted_peak",
-            "Predicted peak of the coming week of the nodes that these pods sit on, as a share of capacity, of the "
-            "fullest resource: mean over the pods, and the highest.",
+            "Expected peak, in the next 24 hours, of the nodes that these pods sit on, as a share of capacity: mean "
+            "over pods, and the highest.",
             labels=["binding", "group", "statistic"],
         )
         for seated in seated_pods(self._scorer, self._shaped, None, most=MOST_EXPORTED):

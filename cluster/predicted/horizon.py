@@ -16,6 +16,9 @@ from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 
 HORIZON_DAYS = 7
 
+LIVE_HALF_LIFE_SLOTS = 12
+"""What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
@@ -52,7 +55,7 @@ class Horizon:
                 weights[[i * SLOTS_PER_DAY + slot for slot in of_day if not _exists(day, slot, self.zone)]] = 0.0
         return weights
 
-    def fading(self, half_life_slots: float) -> Floats:
+    def fading(self, half_life_slots: float = LIVE_HALF_LIFE_SLOTS) -> Floats:
         """What is left of today's error in each half hour: 1 now, halved every `half_life_slots`: (n_slots,)."""
         ahead = np.arange(self.n_slots) - self.slot
         return np.where(ahead >= 0, 0.5 ** (np.maximum(ahead, 0) / half_life_slots), 0.0)

@@ -31,6 +31,7 @@ from placement.scores.plugin_weights import OURS, PLUGIN_WEIGHTS, ScorePart
 from scheduler.cycle.node_totals import sum_of
 from scheduler.profile_judgement import sum_parts
 from scorer.background import ScorerBackground
+from scorer.highest_peak import share_of
 from scorer.judgement import Judgement
 from scorer.scorer import Scorer
 from scorer.scoring_policy import scoring_policy
@@ -44,7 +45,7 @@ class BestNode:
     """Where a pod would go.
 
     node       : the one with the most points; None = no node passes the filters
-    peak_share : of its fullest resource, predicted at the peak with the pod; None without a forecast
+    peak_share : its expected peak in the next 24 hours with the pod; None without a forecast
     feasible   : nodes that pass all filters
     why_not    : what keeps the others out, as in kube-scheduler's events
     """
@@ -147,7 +148,7 @@ class Placing:
             points = self._points(waiting, feasible.nodes, policy)
             most = max(points.values())
             node = rather if points.get(rather) == most else min(name for name, of in points.items() if of == most)
-            return BestNode(node, self._scorer.peak_share(waiting, node), len(feasible.nodes), "")
+            return BestNode(node, share_of(self._scorer.expected_peak(waiting, node)), len(feasible.nodes), "")
 
     def labels_of(self, namespace: str) -> Mapping[str, str] | None:
         """Labels of a namespace, None = not known."""

@@ -1,4 +1,4 @@
-"""`nodes` and `node`: the nodes with the highest predicted peaks, what makes the peak of one, and what helps."""
+"""`nodes` and `node`: the nodes with the highest expected peaks, what makes the peak of one, and what helps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ ScorerOption = Annotated[
     ),
 ]
 OnOption = Annotated[
-    str | None, typer.Option("--on", metavar="DAY", help="Day of the forecast, such as 2026-03-12. Default: today.")
+    str | None,
+    typer.Option("--on", metavar="DAY", help="Day of the forecast, such as 2026-03-12. Default: the next 24 h."),
 ]
 TopNodes = Annotated[int, typer.Option("--top", metavar="N", min=1, help="Nodes to show, the hottest first.")]
 TopPods = Annotated[
@@ -76,7 +77,8 @@ def nodes(
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """List the hottest nodes of tonight, or of another day of the forecast: peak, bound, time, resource, pods."""
+    """List the hottest nodes of the next 24 hours, or of a day of the forecast: expected peak, upper bound, time,
+    resource, pods. Half hours that are over do not count."""
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
     day = _day(on)
@@ -89,7 +91,7 @@ def nodes(
     with _reports(shell.settings, remote, (cluster, kubeconfig, models, prometheus, history, at)) as reports:
         found = reports.nodes(by_peak=True, top=top, day=day)
     shell.out.print(nodes_table(found))
-    if found.day is None:
+    if found.peak_hours is None:
         shell.say("there is no forecast: no model has been published, or none can be used")
     write_figures(json, msgspec.to_builtins(found))
 
@@ -113,8 +115,8 @@ def node(
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Show what makes the peak of a node: its curve of the day, its services by share, and the best other node for each
-    of its largest pods, with the effect on both peaks. Nothing is moved."""
+    """Show what makes the peak of a node: its curve of the next 24 hours, or of a day, its services by share, and the
+    best other node for each of its largest pods, with the effect on both peaks. Nothing is moved."""
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
     day = _day(on)

@@ -11,7 +11,8 @@ from typing import Any
 from rich.table import Table
 
 from base.html_report import html_report
-from forecast_scheduler.reports.table_format import number, percent, titled_table
+from forecast_scheduler.reports.table_format import number, titled_table
+from scorer.load_scale import percent
 
 AGREEMENT_HEADER = ("level", "decisions", "went to the node advised", "or to one as good", "late")
 LABELS = {"real": "kube-scheduler, as measured", "shadow": "forecast-scheduler, shadow"}

@@ -11,7 +11,8 @@ from typing import Any
 from rich.table import Table
 
 from forecast.resources import RESOURCES
-from forecast_scheduler.reports.table_format import UNKNOWN, number, percent, plain, printable, titled_table
+from forecast_scheduler.reports.table_format import number, plain, printable, titled_table
+from scorer.load_scale import UNKNOWN, percent
 from scorer.replay.remarks import no_gap_remarks, regression_remark
 
 OURS = "forecast-scheduler"

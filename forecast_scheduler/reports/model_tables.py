@@ -12,8 +12,9 @@ from rich.table import Table
 
 from forecast.artefact import Manifest
 from forecast.backtest import OURS
-from forecast_scheduler.reports.table_format import UNKNOWN, number, plain, short_duration, titled_table
+from forecast_scheduler.reports.table_format import number, plain, short_duration, titled_table
 from scorer.figures import published_losses
+from scorer.load_scale import UNKNOWN
 from trainer.gate.gate_verdict import GateResult, GateVerdict
 
 _LAST_WEEK = "same_day_last_week"

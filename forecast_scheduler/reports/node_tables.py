@@ -1,8 +1,9 @@
-"""Predicted peaks of nodes as tables for the terminal: the hottest nodes, and what makes the peak of one."""
+"""Expected peaks of nodes as tables for the terminal: the hottest nodes, and what makes the peak of one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
 from typing import Final
 
 from rich.table import Table
@@ -10,10 +11,12 @@ from rich.text import Text
 
 from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from cluster.degradation import Level
+from cluster.predicted.node_load import NEXT_24_HOURS
 from forecast.resources import HOT_SHARE
-from forecast_scheduler.reports.table_format import UNKNOWN, amount, percent, plain, titled_table
+from forecast_scheduler.reports.table_format import amount, plain, titled_table
 from scorer.answers import NodeReport, Nodes, NodeSummary, Peak, PodOnNode
-from scorer.load_scale import FULL_SHARE
+from scorer.highest_peak import bound_share, clock, peak_words
+from scorer.load_scale import FULL_SHARE, UNKNOWN, percent
 
 _BAR: Final = 40
 """Characters of a bar at 100 %."""
@@ -21,20 +24,33 @@ _BAR: Final = 40
 
 def nodes_table(found: Nodes) -> Table:
     """One row per node, as listed."""
-    day = "" if found.day is None else f", peaks of {found.day}"
-    title = f"{len(found.nodes)} of {found.n_nodes} nodes{day}"
+    hours = "" if found.peak_hours is None else f", expected peaks of {_hours(found.peak_hours)}"
+    title = f"{len(found.nodes)} of {found.n_nodes} nodes{hours}"
     remarks = ["; ".join(_remarks(node)) for node in found.nodes]
-    columns = ("node", ">peak", ">bound", "resource", "at", ">pods", *(("remarks",) if any(remarks) else ()))
+    columns = (
+        "node",
+        ">expected peak",
+        ">upper bound (95 %)",
+        "resource",
+        "at",
+        ">pods",
+        *(("remarks",) if any(remarks) else ()),
+    )
     table = titled_table(title, *columns, wrap_first=False)
     for node, remark in zip(found.nodes, remarks, strict=True):
-        cells: list[str | Text] = [plain(node.name), *_cells(node.peak), str(node.pods), plain(remark)]
+        cells: list[str | Text] = [
+            plain(node.name),
+            *_cells(node.peak, found.now.date()),
+            str(node.pods),
+            plain(remark),
+        ]
         table.add_row(*cells[: len(columns)])
     return table
 
 
 def node_tables(report: NodeReport) -> Iterator[Table]:
     """The curve of the day, services by their share of the peak, and the largest pods with the best other node."""
-    if report.peak is None or report.day is None:
+    if report.peak is None:
         return
     yield _curve_table(report, report.peak)
     yield _services_table(report, report.peak)
@@ -56,10 +72,14 @@ def node_lines(report: NodeReport) -> Iterator[str]:
         )
 
 
-def _cells(peak: Peak | None) -> tuple[Text, str, str, str]:
+def _hours(peak_hours: str) -> str:
+    return f"the {peak_hours}" if peak_hours == NEXT_24_HOURS else peak_hours
+
+
+def _cells(peak: Peak | None, today: date) -> tuple[Text, str, str, str]:
     if peak is None:
         return Text(UNKNOWN), UNKNOWN, "", ""
-    return _coloured(peak.share), _share(peak, peak.bound), peak.resource, f"{peak.at:%a %H:%M}"
+    return _coloured(peak.share), percent(bound_share(peak)), peak.resource, clock(peak.at, today)
 
 
 def _remarks(node: NodeSummary) -> Iterator[str]:
@@ -80,29 +100,32 @@ def _coloured(share: float | None) -> Text:
     return Text(percent(share), style=style)
 
 
-def _share(peak: Peak, value: float | None) -> str:
-    return UNKNOWN if value is None or not peak.capacity else percent(value / peak.capacity)
-
-
 def _curve_table(report: NodeReport, peak: Peak) -> Table:
     """One row per hour: the higher of its half hours."""
-    assumed = ", of an assumed capacity" if peak.assumed else ""
-    title = (
-        f"{plain(report.name)} on {report.day}: {peak.resource} {percent(peak.share)} at {peak.at:%H:%M} "
-        f"(bound {_share(peak, peak.bound)}{assumed}), {report.pods} pods"
-    )
-    table = titled_table(title, "hour", "expected", ">share", ">bound", wrap_first=False)
+    today = report.now.date()
+    title = f"{plain(report.name)}, {_hours(report.peak_hours or '')}: {peak_words(peak, today)}, {report.pods} pods"
+    table = titled_table(title, "hour", "expected", ">share", ">upper bound (95 %)", wrap_first=False)
     capacity = peak.capacity or float("nan")
-    for start in range(0, len(report.starts), 2):
-        expected, bound = (max(curve[start : start + 2]) / capacity for curve in (report.expected, report.bound))
+    for begin, end in _hours_of(report.starts):
+        expected, bound = (max(curve[begin:end]) / capacity for curve in (report.expected, report.bound))
         bar = "█" * min(round(_BAR * max(expected, 0.0)), 2 * _BAR)
         share = _coloured(expected)
-        table.add_row(f"{report.starts[start]:%H:%M}", Text(bar, style=share.style), share, percent(bound))
+        hour = clock(report.starts[begin].replace(minute=0), today)
+        table.add_row(hour, Text(bar, style=share.style), share, percent(bound))
     return table
 
 
+def _hours_of(starts: Sequence[datetime]) -> Iterator[tuple[int, int]]:
+    """Where the half hours of each hour begin and end: a list that begins at 21:30 has one of 21:00."""
+    begin = 0
+    for at in range(1, len(starts) + 1):
+        if at == len(starts) or (starts[at].date(), starts[at].hour) != (starts[begin].date(), starts[begin].hour):
+            yield begin, at
+            begin = at
+
+
 def _services_table(report: NodeReport, peak: Peak) -> Table:
-    title = f"What makes the peak: expected {peak.resource} at {peak.at:%H:%M}"
+    title = f"What makes the peak: expected {peak.resource} at {clock(peak.at, report.now.date())}"
     table = titled_table(title, "service", ">pods", f">{peak.resource}", ">share", wrap_first=False)
     for one in report.services:
         table.add_row(plain(one.service), str(one.pods), amount(one.usage, peak.unit), percent(one.share))
@@ -113,7 +136,7 @@ def _services_table(report: NodeReport, peak: Peak) -> Table:
 
 
 def _pods_table(report: NodeReport, peak: Peak) -> Table:
-    title = "What helps: the best other node for each of the largest pods, and the peaks of that day"
+    title = "What helps: the best other node for each of the largest pods, and the expected peaks without and with it"
     table = titled_table(
         title, "pod", f">{peak.resource}", "best other node", "this node", "that node", wrap_first=False
     )

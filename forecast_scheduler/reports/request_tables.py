@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from rich.table import Table
 
-from forecast_scheduler.reports.table_format import UNKNOWN, amount, percent, plain, titled_table
+from forecast_scheduler.reports.table_format import amount, plain, titled_table
+from scorer.load_scale import UNKNOWN, percent
 
 _SHOWN: Final = 50
 

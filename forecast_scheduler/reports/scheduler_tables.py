@@ -11,7 +11,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from forecast_scheduler.reports.table_format import UNKNOWN, local_minute, short_duration, titled_table
+from forecast_scheduler.reports.table_format import local_minute, short_duration, titled_table
+from scorer.load_scale import UNKNOWN
 from tenants.quota_amounts import in_short
 
 _GIB = 2.0**30

@@ -7,7 +7,8 @@ from datetime import datetime
 from rich.markup import escape
 from rich.table import Table
 
-UNKNOWN = "–"
+from scorer.load_scale import UNKNOWN
+
 _PREFIXES = ((2.0**40, "Ti"), (2.0**30, "Gi"), (2.0**20, "Mi"), (2.0**10, "ki"))
 
 
@@ -22,11 +23,6 @@ def titled_table(title: str, *columns: str, wrap_first: bool = True) -> Table:
         name = column[1:] if is_right else column
         table.add_column(name, justify="right" if is_right else "left", no_wrap=not number and not wrap_first)
     return table
-
-
-def percent(share: float | None, *, digits: int = 0) -> str:
-    """A share as per cent; a dash if it is not known (None, or NaN, which is unequal to itself)."""
-    return UNKNOWN if share is None or share != share else f"{100 * share:.{digits}f} %"
 
 
 def number(value: float | None) -> str:

@@ -7,15 +7,18 @@ Advice names points only; which rank the chosen node had is worked out here, whe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from base.arrays import Ints
 from kube.events.api_event import EventSource, api_event, clipped_note
+from scorer.answers import Peak
+from scorer.highest_peak import peak_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,8 @@ class Advice:
     best         : the node with the most points, by the unrounded ranking among equals; None with no node
     runner_up    : the next; None with one node
     margin       : points between them
-    share        : predicted share of the best node's capacity at its peak with the pod, and with others that the same
-                   cycle placed there; None without a forecast
+    peak         : works out the expected peak of the best node in the next 24 hours with the pod, and with others that
+                   the same cycle placed there, when it is written down; None without a forecast
     level        : name of the rung of the degradation ladder; reasons: why it is not the first
     model_version, model_age_seconds, metrics_age_seconds : None where there is no model, no measurement
     seconds      : that the answer took
@@ -50,7 +53,7 @@ class Advice:
     best: str | None
     runner_up: str | None
     margin: int | None
-    share: float | None
+    peak: Callable[[], Peak | None]
     level: str
     reasons: tuple[str, ...]
     model_version: str | None
@@ -95,6 +98,7 @@ class Decision:
     nodes               : how many were asked for
     top                 : the best few by name, best first
     elsewhere_because   : see Binding
+    peak                : of the advised node, see Advice
     Other fields as in Advice.
     """
 
@@ -112,7 +116,7 @@ class Decision:
     rank: int | None
     nodes: int
     top: Mapping[str, int]
-    predicted_share: float | None
+    peak: Peak | None
     level: str
     reasons: tuple[str, ...]
     model_version: str | None
@@ -148,7 +152,7 @@ class Decision:
             "rank": self.rank,
             "nodes": self.nodes,
             "top": dict(self.top),
-            "predicted_share": _rounded(self.predicted_share, 4),
+            "expected_peak": None if self.peak is None else to_builtins(self.peak),
             "level": self.level,
             "reasons": list(self.reasons),
             "model": self.model_version,
@@ -201,7 +205,7 @@ def decision_of(binding: Binding) -> Decision:
         rank=rank,
         nodes=advice.n_nodes,
         top=_top(advice, values),
-        predicted_share=advice.share,
+        peak=advice.peak(),
         level=advice.level,
         reasons=advice.reasons,
         model_version=advice.model_version,
@@ -274,7 +278,7 @@ def event_of(decision: Decision, *, controller: str, instance: str) -> dict[str,
 
 
 def note_of(decision: Decision) -> str:
-    """node n1 of 60: predicted peak 61 % of capacity; 3 points ahead of n7; model 2026-11-21, metrics 20 s old"""
+    """node n1 of 60: expected peak 61 % of cpu at 22:00, upper bound (95 %) 75 %; 3 points ahead of n7; model v1"""
     words = f"{_placed(decision)}: {'; '.join(_facts(decision))}"
     return clipped_note(words)
 
@@ -291,8 +295,10 @@ def _facts(decision: Decision) -> list[str]:
     facts = []
     if decision.is_late:
         facts.append("the advice came too late and was not used")
-    if decision.predicted_share is not None:
-        facts.append(f"predicted peak {decision.predicted_share:.0%} of capacity".replace("%", " %"))
+    if (peak := decision.peak) is not None:
+        today = datetime.fromtimestamp(decision.advised_at, peak.at.tzinfo).date()
+        there = "" if decision.node == decision.advised_node else " there"
+        facts.append(f"{peak_words(peak, today)}{there}")
     if decision.node == decision.advised_node:
         if decision.margin is not None and decision.runner_up is not None:
             facts.append(f"{_points(decision.margin)} ahead of {decision.runner_up}")

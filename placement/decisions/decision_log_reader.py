@@ -11,10 +11,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
 from base.errors import InputError
 from placement.decisions.decision import Decision
+from scorer.answers import Peak
 
 _YEARS = range(2000, 9000)
 """Of readable times: far from the ends of the calendar, where time zones cannot be reckoned with."""
@@ -43,7 +45,7 @@ def decision_from_json(line: Mapping[str, Any]) -> Decision:
         rank=_int(line.get("rank")),
         nodes=_int(line.get("nodes")) or 0,
         top={str(name): _int(value) or 0 for name, value in top.items()} if isinstance(top, dict) else {},
-        predicted_share=_float(line.get("predicted_share")),
+        peak=_peak(line.get("expected_peak")),
         level=_str(line.get("level")) or "",
         reasons=tuple(str(reason) for reason in reasons) if isinstance(reasons, list) else (),
         model_version=_str(line.get("model")),
@@ -69,6 +71,13 @@ def _moment(text: Any) -> float:
     if moment.year not in _YEARS:
         raise ValueError("a time at which this program did not exist")
     return moment.timestamp()
+
+
+def _peak(value: Any) -> Peak | None:
+    try:
+        return None if value is None else msgspec.convert(value, Peak)
+    except msgspec.ValidationError:
+        return None
 
 
 def _str(value: Any) -> str | None:

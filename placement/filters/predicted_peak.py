@@ -1,7 +1,7 @@
 """Filter PredictedPeak: nodes that would come to run too full in the days ahead.
 
-A node is rejected if the share of its capacity that is predicted to be used at the peak, with the pod, passes the
-threshold of a resource. Off unless a threshold is given: a score moves pods away from such nodes without ever leaving
+A node is rejected if its placing load with the pod (cluster/predicted/load.py) passes the threshold of a resource at
+its peak. Off unless a threshold is given: a score moves pods away from such nodes without ever leaving
 one unplaced.
 """
 
@@ -60,7 +60,7 @@ class PredictedPeak(PlainFilter):
             # A node may be so new that the forecast has no row for it, and rows that were given up may linger there.
             nodes[: len(peak)] = peak[: view.n_rows] > threshold
             nodes &= ~view.cluster.capacity_assumed[:, resource_index(resource)]
-            reason = f"predicted peak of {resource} would pass {100 * threshold:g} % of capacity"
+            reason = f"placing load of {resource} would pass {100 * threshold:g} % of capacity"
             rejections += found(nodes, view, reason, preemptible=True)
         return rejections
 

@@ -24,7 +24,7 @@ from cluster.degradation import widening
 from cluster.predicted.node_curves import gather, node_curves
 from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.readable_tables import ReadableTables
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+from cluster.tracking import TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import bound_at
 from forecast.model import PEAK_QUANTILES
@@ -108,7 +108,7 @@ class UpperBounds:
         days = horizon.days[: self._days]
         n_points = len(days) * SLOTS_PER_DAY
         margin = np.full((len(names), len(GAP_RESOURCES), n_points), np.nan, dtype=np.float32)
-        fading = horizon.fading(LIVE_HALF_LIFE_SLOTS)[:n_points]
+        fading = horizon.fading()[:n_points]
         widen = widening((horizon.today - predicted.profiles.model.first_day).days)
         for start in range(0, len(rows), _NODES_AT_ONCE):
             with tables.reading() as cluster:

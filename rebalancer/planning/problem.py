@@ -87,10 +87,10 @@ class MoveReason:
     source_bound: float
     target_share: float
 
-    def sentence(self, source: str, target: str, when: str = "") -> str:
-        """Return the reason of the move, for people. when: the slot in words; '' = by its number"""
+    def sentence(self, source: str, target: str) -> str:
+        """Return the reason of the move: by expected loads of half hours, which are numbers."""
         return (
-            f"{source} is expected at {self.source_share:.0%} of {self.resource} {when or f'in slot {self.slot}'} "
+            f"{source} is expected at {self.source_share:.0%} of {self.resource} in slot {self.slot} "
             f"(upper bound {self.source_bound:.0%}), {target} reaches {self.target_share:.0%} at most"
         )
 

@@ -65,8 +65,9 @@ def node_text(figures: NodeFigures) -> Iterator[str]:
     )
     yield from family(
         "forecast_node_predicted_peak",
-        "Predicted peak of the node in a local day, in base units: as of now, and as it was predicted at midnight; "
-        "both corrected by what was measured then, of which half is left after six hours.",
+        "Expected peak (0.5) and upper bound (0.95) of the node in a local day, in base units: as of now, today of the "
+        "half hours to come; and as it was predicted at midnight. Both are corrected by what was measured then, of "
+        "which half is left after six hours.",
         (
             (prefixes, array[:, :, q, d], f',quantile="{QUANTILES[q]}",day="{DAYS[d]}",as_of="{as_of}"')
             for as_of, array in (("now", figures.peak), ("midnight", figures.frozen_peak))
@@ -78,7 +79,8 @@ def node_text(figures: NodeFigures) -> Iterator[str]:
         yield from _shadow_text(prefixes, figures.shadow_usage, figures.shadow_peak)
     yield from family(
         "forecast_node_predicted_peak_timestamp_seconds",
-        "When the half hour of the node's expected peak in a local day begins, in seconds since 1970.",
+        "When the half hour of the node's expected peak in a local day begins, in seconds since 1970; of today it "
+        "is still to come.",
         ((prefixes, figures.peak_at[:, :, d], f',day="{DAYS[d]}"') for d in range(2)),
         digits=10,
     )
@@ -110,8 +112,8 @@ def _shadow_text(prefixes: Sequence[str], usage: Floats, peak: Floats) -> Iterat
     )
     yield from family(
         "forecast_shadow_node_predicted_peak",
-        "Predicted peak of the node in a local day if all pods were where the shadow advised them, in base units, as "
-        "of now. forecast_node_predicted_peak has them where they really are.",
+        "Expected peak (0.5) and upper bound (0.95) of the node in a local day if all pods were where the shadow "
+        "advised them, in base units, as of now. forecast_node_predicted_peak has them where they really are.",
         (
             (prefixes, peak[:, :, q, d], f',quantile="{QUANTILES[q]}",day="{DAYS[d]}"')
             for q in range(2)

@@ -222,7 +222,7 @@ def held_through(death: Death, directory: Path, *, rate: float, limit: float, ad
         held = of.times.all()
         pods = of.site.stored("pod")
         n_advised = sum(
-            1 for one in pods if '"predicted_peak"' in one["metadata"].get("annotations", {}).get(ADVICE, "")
+            1 for one in pods if '"expected_peak"' in one["metadata"].get("annotations", {}).get(ADVICE, "")
         )
         logs = [one.log[-2000:] for one in (*of.advisors, *of.webhooks)]
         longest = max(held, default=0.0)

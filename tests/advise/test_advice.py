@@ -36,7 +36,7 @@ def test_pods_go_where_they_are_advised_to_go(
     for one in site.stored():
         note = note_of(one)
         assert note["node"] == one["spec"]["nodeName"] == one["status"].get("nominatedNodeName", note["node"])
-        assert 0 <= note["predicted_peak"] < 10 and note["model"] and note["runner_up"] != note["node"]
+        assert 0 <= note["expected_peak"]["share"] < 10 and note["model"] and note["runner_up"] != note["node"]
     assert eventually(lambda: process.metric("forecast_advice_pods_total") == n_pods)
     assert eventually(lambda: log.read_text().count("\n") == n_pods)
     decisions = [json.loads(line) for line in log.read_text().splitlines()]

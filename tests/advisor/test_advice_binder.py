@@ -40,7 +40,7 @@ from tests.advisor.made_up import (
     pod_answer,
     scheduled_is,
 )
-from tests.placement.decisions.made_up import advice
+from tests.placement.decisions.made_up import advice, expecting
 
 POD = gated("a")
 PATH = "/api/v1/namespaces/shop/pods/a"
@@ -71,7 +71,7 @@ class Scene:
             figures=self.figures,
             following=self.following,
             ranking_of=self._ranking,
-            share_of=lambda pod, node: {"n2": 0.7}.get(node),
+            peak_of=lambda pod, node: expecting({"n2": 0.7}.get(node))(),
             makes_room=lambda pod, node: node in self.evicting,
             n_nodes=4,
         )
@@ -88,7 +88,7 @@ class Scene:
 
     def advise(self, **changes: Any) -> None:
         """There is advice on the pod: n1, then n2."""
-        self.notes.advised(advice({"n1": 3, "n2": 1}, uid=POD.uid, share=0.5, model_version=None, **changes))
+        self.notes.advised(advice({"n1": 3, "n2": 1}, uid=POD.uid, peak=expecting(0.5), model_version=None, **changes))
 
     def bind(self, pod: PodInfo = POD, node: str = "n1") -> BindStatus:
         return asyncio.run(self.binder.bind(pod, node))
@@ -127,7 +127,8 @@ def test_first_the_node_is_nominated_then_the_gate_removed_with_a_note_if_one_is
     assert (released.method, released.path, released.content_type) == ("PATCH", PATH, STRATEGIC_MERGE)
     assert released.body["spec"] == {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]}
     note = orjson.loads(released.body["metadata"]["annotations"][ADVICE])
-    assert note == {"node": "n1", "predicted_peak": 0.5, "runner_up": "n2"}
+    assert note.pop("expected_peak")["share"] == 0.5
+    assert note == {"node": "n1", "runner_up": "n2"}
     assert scene.counts == (1, 0)
     assert not scene.is_free, "until the watch shows it"
     scene = Scene()
@@ -235,7 +236,8 @@ def test_a_canary_is_nominated_to_the_second_best_node_and_prefers_the_best() ->
     assert nominated.body["status"] == {"nominatedNodeName": "n2"}
     assert _preferred(released) == [(100, "n1")]
     note = orjson.loads(released.body["metadata"]["annotations"][ADVICE])
-    assert note == {"node": "n2", "predicted_peak": 0.7, "runner_up": "n1", "mode": "canary"}
+    assert note.pop("expected_peak")["share"] == 0.7
+    assert note == {"node": "n2", "runner_up": "n1", "mode": "canary"}
     scene.following.bound(POD.uid, "n2", lambda node: False)
     assert scene.following.state is NominationTrust.FOLLOWED and scene.counts == (1, 0)
     scene.session.answers = [pod_answer(replace(NOMINATED, nominated_node="n2"), **TRIED)]

@@ -9,21 +9,23 @@ import pytest
 
 from advisor.advice_requests import PodLook, advice_note, pending_pod
 from tests.advisor.made_up import OTHER_GATE, gated, pod_answer, scheduled_is
-from tests.placement.decisions.made_up import advice
+from tests.placement.decisions.made_up import advice, expecting
+
+OF_NODE = {"resource": "cpu", "at": "2026-09-21T22:00:00+00:00"}
 
 
 def test_the_note_says_what_was_advised_and_leaves_out_what_is_not_known() -> None:
-    made = advice({"n1": 6, "n2": 3}, share=0.612345, model_version="2026-09-20T02-00")
+    made = advice({"n1": 6, "n2": 3}, peak=expecting(0.612345), model_version="2026-09-20T02-00")
     assert orjson.loads(advice_note(made)) == {
         "node": "n1",
-        "predicted_peak": 0.6123,
+        "expected_peak": OF_NODE | {"share": 0.6123, "upper_bound": 0.7348},
         "runner_up": "n2",
         "model": "2026-09-20T02-00",
     }
-    assert orjson.loads(advice_note(advice({"n1": 6}, share=None, model_version=None))) == {"node": "n1"}
-    assert orjson.loads(advice_note(advice({"n1": 6}, share=0.0, model_version=None))) == {
+    assert orjson.loads(advice_note(advice({"n1": 6}, peak=expecting(None), model_version=None))) == {"node": "n1"}
+    assert orjson.loads(advice_note(advice({"n1": 6}, peak=expecting(0.0), model_version=None))) == {
         "node": "n1",
-        "predicted_peak": 0.0,
+        "expected_peak": OF_NODE | {"share": 0.0, "upper_bound": 0.0},
     }, "a peak of 0 is one"
 
 

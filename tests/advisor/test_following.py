@@ -20,8 +20,9 @@ from advisor.followed_advice import (
     as_canary,
 )
 from placement.decisions.decision import Advice
+from scorer.highest_peak import share_of
 from testing.settable_clock import SettableClock
-from tests.placement.decisions.made_up import advice
+from tests.placement.decisions.made_up import advice, expecting
 
 
 class World:
@@ -180,8 +181,8 @@ def test_one_tenant_whose_pods_are_kept_away_by_what_nobody_knows_does_not_decid
 
 
 def test_a_canary_names_its_second_node_in_place_of_the_best() -> None:
-    said = as_canary(advice({"n1": 30, "n2": 20}), 0.4)
-    assert (said.best, said.runner_up, said.margin, said.share) == ("n2", "n1", None, 0.4)
+    said = as_canary(advice({"n1": 30, "n2": 20}), expecting(0.4))
+    assert (said.best, said.runner_up, said.margin, share_of(said.peak())) == ("n2", "n1", None, 0.4)
 
 
 _NEVER: Callable[[str], bool] = lambda node: False  # noqa: E731

@@ -30,19 +30,19 @@ _OWN_TERMINAL = re.compile(r"in a terminal of its own:$|in its terminal:$", re.I
 _SAID = {
     "forecast-scheduler train": r"published \S+ at local-cluster/models: 48 services, 50 nodes, learned from 10 days",
     "forecast-scheduler explain shop/checkout-first": r"checkout-first \(shop/Deployment/checkout\) on 50 nodes, best",
-    "forecast-scheduler nodes --prometheus": r"3 of 50 nodes, peaks of 20\d\d-\d\d-\d\d",
+    "forecast-scheduler nodes --prometheus": r"3 of 50 nodes, expected peaks of the next 24 h",
     "forecast-scheduler replay": r"forecast .* \d\.\d\d % ",
-    "forecast-scheduler nodes --scorer": r"2 of 50 nodes, peaks of 20\d\d-\d\d-\d\d",
-    "forecast-scheduler node small-01": r"small-01 on (.|\n)*What makes the peak(.|\n)*What helps",
-    "forecast-scheduler explain shop/checkout-third --last": r"node \S+ .*of \d+.*: predicted peak \d+ % of capacity",
+    "forecast-scheduler nodes --scorer": r"2 of 50 nodes, expected peaks of the next 24 h",
+    "forecast-scheduler node small-01": r"small-01, the next 24 h(.|\n)*What makes the peak(.|\n)*What helps",
+    "forecast-scheduler explain shop/checkout-third --last": r"node \S+ .*of \d+.*: expected peak \d+ % of \w+ at ",
     "FORECAST_SCHEDULER_HOLIDAY_COUNTRY=DE forecast-scheduler train": r"published \S+ at local-cluster/models",
     "forecast-scheduler models rollback": r"model in use: \S+",
     "kubectl -n shop get pod checkout-first": r"checkout-first +1/1 +Running .* (small|medium|large)-\d\d ",
     "kubectl -n shop get pod checkout-advised": (
-        r'^((small|medium|large)-\d\d) .*\\"node\\":\\"\1\\",\\"predicted_peak\\":0\.\d+'
+        r'^((small|medium|large)-\d\d) .*\\"node\\":\\"\1\\",\\"expected_peak\\":\{\\"resource'
     ),
     "python -m json.tool": r'"pod": "shop/checkout-second"(.|\n)*"advised_node": "(small|medium|large)-\d\d"',
-    "kubectl -n shop events --for pod/checkout-third": r"ForecastScheduled .* predicted peak \d+ % of capacity",
+    "kubectl -n shop events --for pod/checkout-third": r"ForecastScheduled .* expected peak \d+ % of \w+ at ",
     "kubectl -n shop get pod checkout-fourth": r"checkout-fourth +1/1 +Running .* (large-41|medium-25|small-01) ",
 }
 """What matters of what commands of the page say, by how they begin."""

@@ -96,8 +96,9 @@ def test_the_lowest_peak_gets_most_points_unless_a_node_is_kept() -> None:
     assert (advice.best, advice.is_shadow, advice.is_late) == ("node-3", False, False)
     assert advice.runner_up in ("node-1", "node-2")
     assert advice.margin == points["node-3"] - points.get(advice.runner_up, 0)
-    assert advice.share is not None
-    assert 0 < advice.share < 1
+    peak = advice.peak()
+    assert peak is not None and peak.share is not None
+    assert 0 < peak.share < 1
     assert advice.service == "shop/Deployment/service-0"
     tested = LiveScorer(pods=LOADED)
     made, _ = extender_of(tested)
@@ -210,7 +211,7 @@ def test_without_a_model_kube_scheduler_weighs_requests_itself_and_only_full_nod
     points = made.prioritize(pod_of(0, "other"), NODES)  # node-0 is full of pods that no metric has seen
     assert points["node-1"] == points["node-3"] == points["node-0"] + 100 == points["node-2"] + 100
     assert said.advice[0].model_version is None
-    assert said.advice[0].share is None
+    assert said.advice[0].peak() is None
     assert said.advice[0].level == "requests"
 
 

@@ -21,6 +21,7 @@ from forecast_scheduler.commands.extender_setup import open_extender
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings, with_options
 from kube.objects.objects import PodInfo
+from scorer.highest_peak import share_of
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_object, made_pod, seated
 from tests.scorer.live_cluster import at
@@ -82,7 +83,7 @@ def one_after_the_other(scorer: Scorer, best_of: Callable[[PodInfo], str]) -> Pl
         scorer.charge_provisionally(waiting, nodes[waiting.name], seconds=600.0)
     found = {}
     for name, on in nodes.items():
-        share = scorer.peak_share(scorer.find_pod("shop", name), on)
+        share = share_of(scorer.expected_peak(scorer.find_pod("shop", name), on))
         assert share is not None
         found[name] = on, share
     return found

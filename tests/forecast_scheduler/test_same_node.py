@@ -30,6 +30,7 @@ from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.placing_core import placing_core
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
+from scorer.highest_peak import share_of
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
 
@@ -74,7 +75,7 @@ PODS: dict[str, Callable[[], dict[str, Any]]] = {
 def decision_of_cycle(
     cluster: Path, models: Path, moment: datetime | None, settings: Settings, name: str
 ) -> tuple[str | None, float | None]:
-    """The node of the pod shop/`name`, popped alone, and the predicted peak there as a share of capacity."""
+    """The node of the pod shop/`name`, popped alone, and the expected peak there as a share of capacity."""
     provider = read_policies(settings, None, schedule_policy_defaults(settings))
     policies = provider or OnePolicyForAll(schedule_policy(settings))
     inputs = Inputs(cluster, models=str(models), at=moment)
@@ -94,7 +95,7 @@ def decision_of_cycle(
             pod = scorer.find_pod("shop", name)
             decisions = cycle.run(Popped("unit", False, (QueuedPodInfo(pod, "unit", 0.0),)), placer)
         node = decisions.placed[0][1] if decisions.placed else None
-        return node, None if node is None else scorer.peak_share(pod, node)
+        return node, None if node is None else share_of(scorer.expected_peak(pod, node))
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from forecast.resources import CPU
+from kube.decoding.decoding import Kind
 from placement.disruption_budgets import DisruptionBudgets
 from rebalancer.plan_maker import MadePlan, OverloadRelief, PlanSources
 from rebalancer.rebalance_settings import BudgetOptions, CostOptions, RebalanceOptions, UnforeseenOptions
+from scorer.load_scale import percent
 from tests.rebalancer.hot_cluster import NODES, hot_cluster, maker_of, pods_on_the_first_node, ready
 from tests.scorer.live_cluster import at, pod_of, service
 from tests.scorer.scorer_at import LiveScorer
@@ -27,7 +30,8 @@ def test_the_hot_node_is_relieved_and_nothing_else_is_touched() -> None:
     assert {move.target for move in made.moves} <= {"node-1", "node-2"}
     assert 0 < made.predicted_gain <= made.plan.most_gain * 1.001
     first = made.moves[0]
-    assert "node-0 is expected at 1" in first.reason and "of cpu Tue 19:30" in first.reason
+    assert first.reason.startswith("node-0: expected peak 1") and "% of cpu at " in first.reason
+    assert "; after the plan " in first.reason and f", {first.target} " in first.reason
     assert (first.namespace, first.service) == ("shop", service(3)) and first.uid == f"uid-{first.pod}"
 
 
@@ -130,3 +134,24 @@ def test_a_new_process_learns_start_up_times_from_the_pods_that_are_there() -> N
     slow = [replace(pod, ready=pod.scheduled + 3000.0) for pod in pods_on_the_first_node() if pod.scheduled]
     made = maker_of(hot_cluster(size=16.0, pods=slow), options=costly).for_tonight()
     assert made is not None and not made.moves
+
+
+def test_reasons_say_what_is_said_of_the_nodes_before_the_moves_and_after_them() -> None:
+    tested = hot_cluster(size=16.0)
+    made, scorer = _tonight(tested), tested.scorer
+
+    def tonight(node: str) -> tuple[str, str, str]:
+        """Share of CPU, time, bound."""
+        curve = scorer.node_forecast(node).curves[CPU]
+        peak, capacity = curve.days[2], curve.capacity or 0.0
+        return percent(peak.expected / capacity), f"{peak.at:%H:%M}", percent((peak.bound or 0.0) / capacity)
+
+    share, at, bound = tonight("node-0")
+    before = f"node-0: expected peak {share} of cpu at {at}, upper bound (95 %) {bound}; after the plan "
+    relieving = [move for move in made.moves if move.partner is None]
+    assert relieving and all(move.reason.startswith(before) for move in relieving)
+    for move in made.moves:
+        pod = scorer.find_pod(move.namespace, move.pod)
+        scorer.tables.put(Kind.PODS, replace(pod, node=move.target))
+    for move in relieving:
+        assert move.reason == f"{before}{tonight('node-0')[0]}, {move.target} {tonight(move.target)[0]}"

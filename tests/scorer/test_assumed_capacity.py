@@ -15,6 +15,7 @@ from kube.decoding.decoding import Kind
 from placement.filters.filter import ClusterView
 from placement.filters.predicted_peak import PredictedPeak
 from placement.index.index import PlacementIndex
+from scorer.highest_peak import peak_words
 from scorer.options import ScorerOptions
 from testing.placement.views import passing
 from tests.scorer.live_cluster import assuming, at, loaded, model, node, pod_of
@@ -34,22 +35,22 @@ def scorer_with(of: PeakModel, options: ScorerOptions | None = None) -> LiveScor
 
 
 @pytest.mark.parametrize("is_assumed", [True, False])
-def test_it_is_marked_wherever_it_is_shown(is_assumed: bool) -> None:
+def test_it_is_marked_wherever_it_is_shown_and_counts_where_no_other_is_known(is_assumed: bool) -> None:
     of = assuming(TIGHT) if is_assumed else assuming({}, known=TIGHT)
     scorer = scorer_with(of).scorer
     explained = scorer.explain(pod_of(5, "new"), top=4)
     peaks = [peak for one in explained.nodes for peak in (one.peak_before, one.peak_with)]
     listed = [peak for one in scorer.nodes().nodes for peak in (one.today, one.tomorrow)]
-    for peak in (*peaks, *listed):
-        assert peak is not None
-        assert peak.assumed == (is_assumed and peak.resource == "disk")
-    assert {peak.resource for peak in peaks if peak} == {"disk"}
+    shown = {(peak.resource, peak.assumed) for peak in (*peaks, *listed) if peak is not None}
+    assert len(peaks) == 8 and None not in peaks and None not in listed
+    assert {assumed for _, assumed in shown} == {False}
+    assert ("disk" in {resource for resource, _ in shown}) == (not is_assumed)
     assert explained.assumed_capacities == (("disk",) if is_assumed else ())
     curves = scorer.node_forecast("node-0").curves
     assert [curve.assumed for curve in curves] == [is_assumed and i == DISK for i in range(5)]
     assert scorer.virtual_available().assumed.tolist() == [HERE if is_assumed else [False] * 5] * 4
     assert scorer.node_figures().assumed.tolist() == [HERE if is_assumed else [False] * 5] * 4
-    for resource, mark in (("disk", is_assumed), ("cpu", False), (None, is_assumed)):
+    for resource, mark in (("disk", is_assumed), ("cpu", False), (None, False)):
         assert scorer.heat_map(resource=resource).assumed == (mark,) * 4
     assert scorer.self_check().sound
 
@@ -66,8 +67,8 @@ def test_an_assumed_capacity_counts_in_scores_and_rejects_nothing() -> None:
         view = ClusterView(cluster, PlacementIndex(cluster.state))
         assert passing(PredictedPeak({"disk": 1e-6}), pod, view) == passes
         load = tables(tested).load.peaks_with(cluster.profile(pod), np.array([0]))[0]
-        expected = load[CPU] if passes else load[DISK]
-        assert tested.scorer.peak_share(pod, "node-0") == pytest.approx(expected, rel=0.2)
+        peak = tested.scorer.expected_peak(pod, "node-0")
+        assert peak is not None and (peak.resource == "disk") == (not passes) and not peak.assumed
         assert load[DISK] > 2 * load[CPU]
     # At level REQUESTS, where live load only keeps pods off nodes that are full.
     for of, is_full in ((assuming(TIGHT), False), (assuming({}, known=TIGHT), True)):
@@ -115,3 +116,14 @@ def test_a_mistake_in_a_capacity_annotation_is_counted_and_logged_once(caplog: p
     tested.scorer.tables.put(Kind.NODES, broken)
     tested.scorer.tables.delete(Kind.NODES, broken)
     assert tested.scorer.status().unread_capacities == 0
+
+
+def test_a_node_whose_capacities_are_all_assumed_is_listed_by_one_of_them() -> None:
+    disk_only = np.where(np.arange(5) == DISK, np.float32(12.0), np.float32(np.nan)) * np.ones((4, 1), dtype=np.float32)
+    unknown = replace(assuming(TIGHT), node_capacity=disk_only)
+    tested = LiveScorer(12.0, pods=PODS, model=loaded(unknown), sizes=(0.0, 0.0, 0.0, 0.0))
+    tested.scorer.tables.refresh_overview()
+    (first, *_) = tested.scorer.nodes(by_peak=True).nodes
+    assert first.peak is not None and (first.peak.resource, first.peak.assumed) == ("disk", True)
+    words = peak_words(first.peak, tested.scorer.tables.now().date())
+    assert "% of an assumed capacity of disk at 20:00, upper bound (95 %) " in words

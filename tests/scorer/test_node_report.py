@@ -37,7 +37,7 @@ def tested() -> LiveScorer:
 
 def _peak_of(tested: LiveScorer, name: str) -> Peak:
     tested.scorer.tables.refresh_overview()
-    peak = {one.name: one for one in tested.scorer.nodes().nodes}[name].today
+    peak = {one.name: one for one in tested.scorer.nodes().nodes}[name].peak
     assert peak is not None
     return peak
 
@@ -49,7 +49,7 @@ def _same(found: Peak, expected: Peak) -> None:
 
 def test_a_report_has_the_peak_of_the_list_and_services_that_add_up(tested: LiveScorer) -> None:
     report = tested.scorer.node_report("node-0")
-    assert (report.name, report.pods, report.ready, report.day) == ("node-0", 4, True, model().first_day)
+    assert (report.name, report.pods, report.ready, report.peak_hours) == ("node-0", 4, True, "next 24 h")
     assert report.peak is not None
     _same(report.peak, _peak_of(tested, "node-0"))
     assert len(report.starts) == len(report.expected) == len(report.bound) == 48
@@ -79,10 +79,11 @@ def test_the_effect_of_a_move_is_what_comes_of_it_also_on_another_day(tested: Li
     _same(tested.scorer.node_report("node-0").peak or better.there_with, _peak_of(tested, "node-0"))  # nothing moved
     day = model().first_day + timedelta(days=3)
     report = tested.scorer.node_report("node-0", day=day)
-    assert report.day == day
+    assert report.peak_hours == day.isoformat()
     assert {start.date() for start in report.starts} == {day}
     listed = tested.scorer.nodes(by_peak=True, top=1, day=day)
-    assert (listed.day, listed.n_nodes, [one.name for one in listed.nodes]) == (day, 4, ["node-0"])
+    assert (listed.peak_hours, listed.n_nodes) == (day.isoformat(), 4)
+    assert [one.name for one in listed.nodes] == ["node-0"]
     assert report.peak is not None and listed.nodes[0].peak is not None
     # The live error of now has faded by then, in both.
     _same(report.peak, listed.nodes[0].peak)
@@ -121,5 +122,5 @@ def test_pods_count_where_they_sit_and_what_cannot_be_answered_says_so(tested: L
         tested.scorer.nodes(day=model().first_day + timedelta(days=7))
     bare = LiveScorer(pods=PODS, without_model=True).scorer
     report = bare.node_report("node-0")
-    assert (report.peak, report.day, report.notes) == (None, None, ("no model has been published",))
-    assert bare.nodes(by_peak=True).day is None
+    assert (report.peak, report.peak_hours, report.notes) == (None, None, ("no model has been published",))
+    assert bare.nodes(by_peak=True).peak_hours is None

@@ -137,16 +137,14 @@ def test_explaining_where_a_pod_runs_judges_as_if_it_did_not_and_changes_nothing
         assert found.peak_with.expected == pytest.approx(peak.expected, rel=1e-5)
 
 
-def test_todays_peak_is_that_of_the_list_of_nodes() -> None:
+def test_the_peak_of_the_next_24_hours_is_that_of_the_list_of_nodes() -> None:
     tested = LiveScorer(pods=PODS)
     tested.scorer.tables.refresh_overview()
     tonight = {one.name: one.peak for one in tested.scorer.nodes(by_peak=True).nodes}
     for one in tested.scorer.explain(pod_of(5, "new")).nodes:
-        assert one.today_before is not None and one.today_with is not None and one.peak_with is not None
-        listed = tonight[one.node]
-        assert listed is not None and one.today_before.at == listed.at
-        assert one.today_before.share == pytest.approx(listed.share, rel=1e-5)
-        shares = [peak.share or 0.0 for peak in (one.today_before, one.today_with, one.peak_with)]
+        assert one.peak_with is not None and one.week_with is not None
+        assert one.peak_before == tonight[one.node] and one.peak_before is not None
+        shares = [peak.share or 0.0 for peak in (one.peak_before, one.peak_with, one.week_with)]
         assert 0.0 < shares[0] < shares[1] <= shares[2] + 1e-9
 
 

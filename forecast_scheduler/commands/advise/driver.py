@@ -127,10 +127,6 @@ class Advising:
                 judged = scorer.judge(pod)
             return () if judged is None else judged.ranking
 
-        def share_of(pod: PodInfo, node: str) -> float | None:
-            with scorer.tables.reading():
-                return scorer.peak_share(pod, node)
-
         def may_be_made(pod: PodInfo, node: str) -> bool:
             with scorer.tables.reading() as cluster:
                 return makes_room(ending_pods(cluster), pod, node)
@@ -159,7 +155,7 @@ class Advising:
                 figures=figures,
                 following=following,
                 ranking_of=ranking_of,
-                share_of=share_of,
+                peak_of=scorer.expected_peak,
                 makes_room=may_be_made,
                 n_nodes=self._options.prefer.nodes,
                 released=quota_gate.released if quota_gate is not None else None,

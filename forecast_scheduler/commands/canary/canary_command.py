@@ -58,7 +58,7 @@ def canary(
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Compare pods that bindings shaped with those that a trial passed over, by the peaks predicted for their nodes.
+    """Compare pods that bindings shaped with those that a trial passed over, by the expected peaks of their nodes.
 
     With BINDING also: where the pods of its control group would go were it applied to all.
     """
@@ -96,6 +96,7 @@ def canary(
         background.look_for_model()
         scorer.tables.measure()
         scorer.tables.tick()
+        scorer.tables.refresh_overview()
         with scorer.tables.reading():
             known = shaped.largest(_MOST_BINDINGS)
             is_there = binding is None or bool(shaped.pods_of(binding))

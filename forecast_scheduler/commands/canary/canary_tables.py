@@ -9,13 +9,15 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from admission.templates.effects import FULL_SHARE, BindingEffect, EffectGroup, GroupEffect
+from admission.templates.effects import BindingEffect, EffectGroup, GroupEffect
+from forecast.resources import HOT_SHARE
 from forecast_scheduler.commands.canary.trial_for_all import WhatIf, mean_peaks
 from forecast_scheduler.commands.live_placing import BestNode
-from forecast_scheduler.reports.table_format import percent, titled_table
+from forecast_scheduler.reports.table_format import titled_table
+from scorer.load_scale import percent
 
 FORECAST_ONLY: Final = (
-    "Peaks are what the model predicts for the coming week, not measured ones: a forecast, no experiment's proof; "
+    "Peaks are what the model expects in the next 24 hours, not measured ones: a forecast, no experiment's proof; "
     "intervals reckon with chance among nodes, not with errors of the model."
 )
 
@@ -25,8 +27,8 @@ _NAMES: Final = {EffectGroup.SHAPED: "shaped", EffectGroup.CANARY: "canary", Eff
 def effects_table(effects: Sequence[BindingEffect]) -> Table:
     """One row for each group of each binding."""
     columns = ("binding", "pods are", ">pods", ">nodes", ">mean peak", ">highest peak")
-    above = f">on nodes above {percent(FULL_SHARE)}"
-    title = "Predicted peak of the nodes that pods sit on, by binding"
+    above = f">on nodes above {percent(HOT_SHARE)}"
+    title = "Expected peak of the nodes that pods sit on, by binding"
     table = titled_table(title, *columns, above, wrap_first=False)
     for effect in effects:
         for group in EffectGroup:
@@ -104,7 +106,7 @@ def figures_of(effects: Sequence[BindingEffect], found: Collection[WhatIf] | Non
 
 
 def _cells(of: GroupEffect) -> tuple[str, ...]:
-    return str(of.pods), str(of.nodes), percent(of.mean_peak), percent(of.highest_peak), percent(of.full_share)
+    return str(of.pods), str(of.nodes), percent(of.mean_peak), percent(of.highest_peak), percent(of.hot_share)
 
 
 def _node(best: BestNode | None) -> str:

@@ -33,6 +33,7 @@ from placement.policies.policy import Policy
 from placement.policies.provider import PolicyProvider
 from placement.scores.default_scores import expected_choice
 from scorer.background import ScorerBackground
+from scorer.highest_peak import share_of
 from scorer.scorer import Scorer
 from scorer.scoring_policy import scoring_policy
 
@@ -64,7 +65,7 @@ class ExpectedPlacing(Placing):
             points = np.array([by_name[name] for name in feasible.nodes], dtype=np.int64)
             rows = np.array([self._view.state.row_of[name] for name in feasible.nodes], dtype=np.int64)
             node = feasible.nodes[expected_choice(pod, self._view, rows, points, self._weight)]
-            return BestNode(node, self._scorer.peak_share(pod, node), len(feasible.nodes), "")
+            return BestNode(node, share_of(self._scorer.expected_peak(pod, node)), len(feasible.nodes), "")
 
     def _policy_of(self, pod: PodInfo) -> Policy:
         return self._settings_policy if self._choose is None else self._choose(pod, self.labels_of).policy

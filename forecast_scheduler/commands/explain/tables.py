@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 
 from rich.markup import escape
 from rich.table import Table
 
 from forecast.resources import RESOURCES
-from forecast_scheduler.reports.table_format import UNKNOWN, amount, percent, titled_table
+from forecast_scheduler.reports.table_format import amount, titled_table
 from scorer.answers import Explanation, JudgementSummary, Peak
+from scorer.highest_peak import bound_share, clock
 from scorer.judgement import Judgement, RejectedNodes
+from scorer.load_scale import UNKNOWN, percent
 
 _NAMED = 5
 
@@ -27,22 +30,22 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
         "node",
         *((">sum",) if totals else ()),
         ">score",
-        ">today's peak\nwithout -> with it",
-        ">week's peak\nwithout -> with it",
-        "when, with it",
+        ">expected peak, next 24 h\nwithout -> with it",
+        ">expected peak, week\nwithout -> with it",
+        "when (next 24 h), with it",
     )
     nodes = titled_table(escape(title), *columns, wrap_first=False)
     for node in explanation.nodes:
         after = node.peak_with
-        notes = "; ".join([*([_when(after)] if after else []), *node.notes])
+        notes = "; ".join([*([_when(after, explanation.now.date())] if after else []), *node.notes])
         total = [f"{totals[node.node]:.1f}" if node.node in totals else "–"] if totals else []
         nodes.add_row(
             "–" if node.rank is None else str(node.rank),
             escape(node.node),
             *total,
             f"{node.score:.1f}",
-            _change(node.today_before, node.today_with),
             _change(node.peak_before, after),
+            _change(node.week_before, node.week_with),
             escape(notes),
         )
     tables = [nodes]
@@ -108,10 +111,10 @@ def _change(before: Peak | None, after: Peak | None) -> str:
     return f"{first} -> {percent(after.share)} {'of assumed ' if after.assumed else ''}{after.resource}"
 
 
-def _when(peak: Peak) -> str:
-    """When the week's peak comes, and how much that is."""
-    bound = "" if peak.bound is None else f", at most {amount(peak.bound, peak.unit)}"
-    return f"{peak.at:%a %H:%M}: {amount(peak.expected, peak.unit)}{bound}"
+def _when(peak: Peak, today: date) -> str:
+    """When the peak comes, how much that is, and its upper bound."""
+    bound = "" if peak.bound is None else f", upper bound (95 %) {percent(bound_share(peak))}"
+    return f"{clock(peak.at, today)}: {amount(peak.expected, peak.unit)}{bound}"
 
 
 def _age(seconds: float | None) -> str | None:

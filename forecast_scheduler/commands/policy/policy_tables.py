@@ -9,9 +9,10 @@ from rich.table import Table
 
 from forecast_scheduler.commands.live_placing import BestNode
 from forecast_scheduler.commands.policy.policy_survey import PolicyMove, Survey
-from forecast_scheduler.reports.table_format import percent, plain, titled_table
+from forecast_scheduler.reports.table_format import plain, titled_table
 from placement.policies.document import PolicyDocument, PolicySpec, RuleSpec
 from placement.policies.policy import ChosenPolicy
+from scorer.load_scale import percent
 
 _FEW: Final = 5
 """Names that are shown of many."""
@@ -77,7 +78,9 @@ def choices_table(survey: Survey) -> Table:
 def moves_table(moves: Sequence[PolicyMove]) -> Table:
     """Best nodes before and after, one row for each kind of pods."""
     title = "Best nodes of the pods that are touched, by the policies in place and by these"
-    table = titled_table(title, "one of", ">pods", "policy", "best node", "peak with the pod", wrap_first=False)
+    table = titled_table(
+        title, "one of", ">pods", "policy", "best node", "expected peak with the pod", wrap_first=False
+    )
     for move in moves:
         kind = move.kind
         table.add_row(

@@ -11,11 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap
-from forecast_scheduler.reports.table_format import UNKNOWN, percent, titled_table
+from forecast_scheduler.reports.table_format import titled_table
 from kube.objects.objects import PodInfo
 from profiles.dry_loop import Planned
 from profiles.gpu.tide.tide_report import NO_REPORT, ReportedMove, TideReport
 from profiles.job.jobs_plan_answers import StormReport
+from scorer.load_scale import UNKNOWN, percent
 
 _SHOWN: Final = 50
 _FEW: Final = 5
@@ -42,7 +43,7 @@ class DryRunPlan:
 
 def plan_table(planned: Sequence[Planned]) -> Table:
     """The first pods, as people read them."""
-    columns = ("pod", "profile", "node", ">peak there", "why not, or at whose expense")
+    columns = ("pod", "profile", "node", ">expected peak there", "why not, or at whose expense")
     table = titled_table("Where pods would go, in this order", *columns)
     for column in table.columns[:3]:
         column.no_wrap = True

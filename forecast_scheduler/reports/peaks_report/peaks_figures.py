@@ -13,7 +13,8 @@ from base.arrays import AnyFloats
 from forecast.resources import RESOURCES
 from forecast_scheduler.reports.peaks_report.day_figures import HotNode
 from forecast_scheduler.reports.peaks_report.peaks_view import PeaksView
-from forecast_scheduler.reports.table_format import percent, titled_table
+from forecast_scheduler.reports.table_format import titled_table
+from scorer.load_scale import percent
 from trainer.amounts import amount
 
 _LISTED = 1000

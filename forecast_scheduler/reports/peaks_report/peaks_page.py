@@ -20,7 +20,7 @@ from forecast_scheduler.reports.decisions_report import decision_values
 from forecast_scheduler.reports.peaks_report.origins import Origin
 from forecast_scheduler.reports.peaks_report.peaks_figures import figures_json
 from forecast_scheduler.reports.peaks_report.peaks_view import DrawnCurves, PeaksView
-from forecast_scheduler.reports.table_format import percent
+from scorer.load_scale import percent
 
 _ORIGINS = {
     Origin.ISSUED: "made from the days before, and published before the day was over: what was acted upon",

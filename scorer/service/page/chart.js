@@ -53,7 +53,7 @@ export function chart(curve, starts, now, width) {
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img" });
   const first = curve.days.find((peak) => Date.parse(peak.at) >= now) ?? curve.days.at(-1);
   svg.setAttribute("aria-label",
-    `${curve.resource}: ${first ? `peak of ${day(first.day)} ${amount(first.expected, curve.unit)}` : "no peak known"}`);
+    `${curve.resource}: ${first ? `expected peak of ${day(first.day)} ${amount(first.expected, curve.unit)}` : "no peak known"}`);
   const step = tickStep(highest, curve.unit);
   for (let tick = 0; tick <= highest; tick += step) {
     svg.append(shape("line", { x1: LEFT, x2: width - RIGHT, y1: y(tick), y2: y(tick), class: "grid" }));
@@ -107,13 +107,13 @@ export function chartBlock(curve, starts, now, width) {
   }
   if (notes.length) block.append(element("p", notes.join("; "), { class: "soft" }));
   block.append(svg);
-  const list = element("ul", null, { class: "peaks", "aria-label": `Daily peaks of ${curve.resource}` });
+  const list = element("ul", null, { class: "peaks", "aria-label": `Expected daily peaks of ${curve.resource}` });
   const current = starts.findLastIndex((start) => Date.parse(start) <= now);
   const today = (starts[Math.max(0, current)] ?? "").slice(0, 10); // local, as the days are
   for (const peak of curve.days.filter((peak) => peak.day >= today)) {
     const item = element("li", `${day(peak.day)} ${clock(peak.at)}: `);
     item.append(element("b", amount(peak.expected, curve.unit)));
-    if (peak.bound !== null) item.append(`, up to ${amount(peak.bound, curve.unit)}`);
+    if (peak.bound !== null) item.append(`, upper bound (95 %) ${amount(peak.bound, curve.unit)}`);
     list.append(item);
   }
   block.append(list);

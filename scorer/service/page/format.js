@@ -16,6 +16,11 @@ export function clock(iso) {
   return iso.slice(11, 16);
 }
 
+// The time of a peak: 22:00, and Mon 22:00 on another day than that of `now`.
+export function when(iso, now) {
+  return iso.slice(0, 10) === now.slice(0, 10) ? clock(iso) : `${day(iso).slice(0, 3)} ${clock(iso)}`;
+}
+
 export function day(iso) {
   const [year, month, date] = iso.slice(0, 10).split("-").map(Number);
   return `${DAYS[new Date(Date.UTC(year, month - 1, date)).getUTCDay()]} ${date} ${MONTHS[month - 1]}`;

@@ -1,7 +1,7 @@
 // The page: asks the scorer, shows what it says, and says so when it does not answer. ?refresh=SECONDS, #node=NAME,
 // #service=namespace/Kind/name.
 import { chartBlock } from "./chart.js";
-import { age, amount, clock, day, element, LEVELS, partOf, percent } from "./format.js";
+import { age, amount, clock, day, element, LEVELS, partOf, percent, when } from "./format.js";
 import { drawLegend, HeatMap, onChangeOfMode } from "./heatmap.js";
 import { rebalancing, showRebalancing } from "./rebalance.js";
 
@@ -110,11 +110,11 @@ function showStatus(status) {
   if (refused) stale.push(`A newer model was refused: ${refused}.`);
 }
 
-function showHottest(nodes) {
-  const known = nodes.filter((node) => node.today && node.today.share !== null);
-  known.sort((a, b) => b.today.share - a.today.share);
-  const rows = known.slice(0, HOTTEST).map((node) => {
-    const peak = node.today;
+// The order is the server's, as in every list of nodes.
+function showHottest(nodes, now) {
+  const known = nodes.filter((node) => node.peak && node.peak.share !== null);
+  const rows = known.map((node) => {
+    const peak = node.peak;
     const row = element("tr");
     const name = element("td", null, { class: "name" });
     const open = element("button", node.name, { type: "button", class: "link" });
@@ -123,10 +123,10 @@ function showHottest(nodes) {
     if (!node.ready) name.append(element("small", " not ready"));
     const share = element("td");
     share.append(element("b", percent(peak.share)));
-    if (peak.bound !== null) share.append(" ", element("small", `up to ${percent(peak.bound / peak.capacity)}`));
+    if (peak.bound !== null) share.append(" ", element("small", `upper bound (95 %) ${percent(peak.bound / peak.capacity)}`));
     const real = element("td", `${partOf(peak.expected, peak.capacity, peak.unit)} `);
     real.append(element("small", peak.assumed ? `${peak.resource}, assumed capacity` : peak.resource));
-    row.append(name, share, element("td", clock(peak.at)), real, element("td", String(node.pods), { class: "wide" }));
+    row.append(name, share, element("td", when(peak.at, now)), real, element("td", String(node.pods), { class: "wide" }));
     return row;
   });
   if (!rows.length) {
@@ -187,7 +187,8 @@ function showCauses(report) {
   if (by("causes").hidden) return;
   const { peak } = report;
   by("causes-title").textContent =
-    `What makes today's peak of ${report.name}, and what helps: ${peak.resource} ${percent(peak.share)} at ${clock(peak.at)}`;
+    `What makes the expected peak of ${report.name} in the ${report.peak_hours}, and what helps: ` +
+    `${percent(peak.share)} of ${peak.resource} at ${when(peak.at, report.now)}`;
   by("causes-services").tBodies[0].replaceChildren(
     ...report.services.slice(0, HOTTEST).map((one) =>
       rowOf(one.service, String(one.pods), amount(one.usage, peak.unit), percent(one.share))),
@@ -252,9 +253,10 @@ async function refresh() {
       showBanner(null);
       return;
     }
-    const [nodes, services, moves] =
-      await Promise.all([ask("v1/nodes"), ask("v1/services"), rebalancing(ask), loadHeat()]);
-    const first = showHottest(nodes.nodes);
+    const hottest = ask(`v1/nodes?sort=peak&top=${HOTTEST}`);
+    const [nodes, found, services, moves] =
+      await Promise.all([ask("v1/nodes"), hottest, ask("v1/services"), rebalancing(ask), loadHeat()]);
+    const first = showHottest(found.nodes, found.now);
     showChoices(nodes.nodes, services.services);
     showRebalancing(moves);
     if (!chosen && first !== undefined) {

@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admission.templates.effects import (
-    FULL_SHARE,
-    Difference,
-    EffectGroup,
-    SeatedPods,
-    difference,
-    effect_of,
-    group_effect,
-)
+from admission.templates.effects import Difference, EffectGroup, SeatedPods, difference, effect_of, group_effect
+from forecast.resources import HOT_SHARE
 
 CASES = st.lists(st.tuples(st.floats(0, 2) | st.just(float("nan")), st.integers(0, 9)), max_size=20)
 
@@ -40,11 +33,11 @@ def test_a_group_is_the_mean_over_its_pods(cases: list[tuple[float, int]]) -> No
     assert effect.pods == sum(pods)
     assert effect.nodes == sum(count > 0 for count in pods)
     if not each:
-        assert np.isnan([effect.mean_peak, effect.highest_peak, effect.full_share]).all()
+        assert np.isnan([effect.mean_peak, effect.highest_peak, effect.hot_share]).all()
         return
     assert effect.mean_peak == pytest.approx(np.mean(each))
     assert effect.highest_peak == max(each)
-    assert effect.full_share == pytest.approx(np.mean([peak > FULL_SHARE for peak in each]))
+    assert effect.hot_share == pytest.approx(np.mean([peak > HOT_SHARE for peak in each]))
 
 
 def test_intervals_hold_and_pods_that_share_nodes_are_no_witnesses() -> None:

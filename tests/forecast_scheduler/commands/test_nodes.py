@@ -55,17 +55,26 @@ def test_the_hottest_nodes_come_first_and_one_has_its_hours(
     capfd.readouterr()
     assert run(["nodes", *evening.options()]) == 0
     text = capfd.readouterr().out
-    assert "2 of 2 nodes, peaks of 2026-10-13" in text and "%" in text
+    assert "2 of 2 nodes, expected peaks of the next 24 h" in text and "%" in text
     found = figures(capfd, "nodes", *evening.options())
     shares = [node["peak"]["share"] for node in found["nodes"]]
     assert shares == sorted(shares, reverse=True) and len(shares) == 2
     one = figures(capfd, "nodes", *evening.options(), "--top", "1", "--on", "2026-10-14")
-    assert (one["day"], one["n_nodes"], len(one["nodes"])) == ("2026-10-14", 2, 1)
+    assert (one["peak_hours"], one["n_nodes"], len(one["nodes"])) == ("2026-10-14", 2, 1)
     assert one["nodes"][0]["peak"]["at"].startswith("2026-10-14")
     capfd.readouterr()
     assert run(["node", "node-0", *evening.options()]) == 0
     text = capfd.readouterr().out
-    for part in ("node-0 on 2026-10-13", "00:00", "23:00", "shop/Deployment/cart", "(besides pods)", "node-1", "→"):
+    for part in (
+        "node-0, the next 24 h: expected peak",
+        " 23:00",
+        "Wed 00:00",
+        "upper bound (95 %)",
+        "shop/Deployment/cart",
+        "(besides pods)",
+        "node-1",
+        "→",
+    ):
         assert part in text
     assert "nothing is moved" in text
 
@@ -74,7 +83,7 @@ def test_a_running_scorer_says_the_same(evening: Evening, url: str, capfd: pytes
     asked = (evening.options(), ["--scorer", url])
     here, there = (figures(capfd, "node", "node-0", *options) for options in asked)
     assert here.keys() == there.keys()
-    for key in ("name", "day", "pods", "model_version"):
+    for key in ("name", "peak_hours", "pods", "model_version"):
         assert here[key] == there[key]
     assert [one["service"] for one in here["services"]] == [one["service"] for one in there["services"]]
     assert here["largest"][0]["pod"] == there["largest"][0]["pod"]

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from kube.objects.objects import PodInfo, PodPhase, QosClass
 from placement.decisions.decision import Advice, Binding, Decision, decision_of
+from scorer.answers import Peak
 from testing.objects import pod_info
 
 AT = 1_790_000_000.0
+
+
+PEAK_AT = datetime(2026, 9, 21, 22, tzinfo=UTC)
+"""In the evening of the day of AT."""
+
+
+def expecting(share: float | None) -> Callable[[], Peak | None]:
+    """What works out an expected peak of CPU, with an upper bound a fifth higher."""
+    if share is None:
+        return lambda: None
+    return lambda: Peak("cpu", "cores", 10 * share, 12 * share, 10.0, share, PEAK_AT)
 
 
 def advice(points: Mapping[str, int], nodes: Sequence[str] | None = None, **changes: Any) -> Advice:
@@ -28,7 +41,7 @@ def advice(points: Mapping[str, int], nodes: Sequence[str] | None = None, **chan
         "best": best,
         "runner_up": runner_up,
         "margin": None if best is None or runner_up is None else points.get(best, 0) - points.get(runner_up, 0),
-        "share": 0.61,
+        "peak": expecting(0.61),
         "level": "fresh",
         "reasons": (),
         "model_version": "2026-09-20T02-00",

@@ -12,11 +12,11 @@ import urllib3
 from kube.events.event_recorder import EventFigures
 from placement.decisions.decision import event_of, note_of
 from placement.decisions.decision_reports import EventSink
-from tests.placement.decisions.made_up import AT, advice, binding, decision
+from tests.placement.decisions.made_up import AT, advice, binding, decision, expecting
 
-PEAK = "predicted peak 61 % of capacity"
+PEAK = "expected peak 61 % of cpu at 22:00, upper bound (95 %) 73 %"
 MODEL = "model 2026-09-20T02-00, metrics 20 s old"
-NOTHING_KNOWN = {"share": None, "model_version": None, "metrics_age_seconds": None, "reasons": ("no model",)}
+NOTHING_KNOWN = {"peak": expecting(None), "model_version": None, "metrics_age_seconds": None, "reasons": ("no model",)}
 LATE = "the advice came too late and was not used"
 
 
@@ -37,14 +37,14 @@ class Server:
     ("node", "changes", "note"),
     [
         ("n1", {}, f"node n1 of 3: {PEAK}; 3 points ahead of n7; {MODEL}"),
-        ("n2", {}, f"node n2, rank 3 of 3, n1 was advised: {PEAK}; 5 points ahead of n2; {MODEL}"),
+        ("n2", {}, f"node n2, rank 3 of 3, n1 was advised: {PEAK} there; 5 points ahead of n2; {MODEL}"),
         ("n1", NOTHING_KNOWN, "node n1 of 3: 3 points ahead of n7; no model; no model"),
         (
             "n2",
             {"is_late": True},
-            f"node n2, rank 3 of 3, n1 was advised: {LATE}; {PEAK}; 5 points ahead of n2; {MODEL}",
+            f"node n2, rank 3 of 3, n1 was advised: {LATE}; {PEAK} there; 5 points ahead of n2; {MODEL}",
         ),
-        ("new", {}, f"node new of 3, n1 was advised: {PEAK}; {MODEL}"),
+        ("new", {}, f"node new of 3, n1 was advised: {PEAK} there; {MODEL}"),
     ],
 )
 def test_the_note(node: str, changes: dict[str, Any], note: str) -> None:
@@ -54,7 +54,7 @@ def test_the_note(node: str, changes: dict[str, Any], note: str) -> None:
 def test_the_note_says_why_a_pod_is_elsewhere_instead_of_by_how_much_the_other_was_better() -> None:
     why = "NodeResourcesFit: Insufficient cpu"
     note = note_of(decision({"n1": 6, "n7": 3, "n2": 1}, "n2", because=why))
-    assert note == f"node n2, rank 3 of 3, n1 was advised: {PEAK}; not there: {why}; {MODEL}"
+    assert note == f"node n2, rank 3 of 3, n1 was advised: {PEAK} there; not there: {why}; {MODEL}"
     assert "not there" not in note_of(decision({"n1": 6, "n7": 3}, "n1", because=why))
 
 

@@ -57,8 +57,8 @@ def test_each_resource_says_so() -> None:
     found = verdicts(tested, pod_of(1, "new"), view_at_five())[SMALL]
 
     assert found == Verdict.no(
-        "predicted peak of cpu would pass 0.0001 % of capacity",
-        "predicted peak of memory would pass 0.0002 % of capacity",
+        "placing load of cpu would pass 0.0001 % of capacity",
+        "placing load of memory would pass 0.0002 % of capacity",
         preemptible=True,
     )
 

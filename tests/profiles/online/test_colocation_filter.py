@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cluster.predicted.node_curves import gather, node_curves
-from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
@@ -75,7 +74,7 @@ class Scene:
         assert predicted is not None
         row, horizon = self.cluster.state.row_of[name], predicted.horizon
         end = min(horizon.slot + 2 * self.options.hours, horizon.n_slots)
-        fading = horizon.fading(LIVE_HALF_LIFE_SLOTS)
+        fading = horizon.fading()
         with_spread = node_curves(
             predicted.profiles, predicted.bases, gather(predicted, [row]), horizon.days, fading=fading
         )

@@ -117,6 +117,7 @@ class FakeScorer:
         return answers.Explanation(
             pod=f"{pod.namespace}/{pod.name}",
             service="shop/Deployment/cart",
+            now=NOW,
             service_known=True,
             nodes=tuple(
                 answers.ExplainedNode(
@@ -168,7 +169,8 @@ class FakeScorer:
         ]
         if by_peak and self.with_model:
             listed.sort(key=lambda one: -(one.peak.share or 0.0) if one.peak else 0.0)
-        return answers.Nodes(listed[:top], len(listed), (day or NOW.date()) if self.with_model else None)
+        hours = "next 24 h" if day is None else day.isoformat()
+        return answers.Nodes(listed[:top], len(listed), hours if self.with_model else None, NOW)
 
     def node_report(self, node: str, *, day: date | None = None, top: int = 5) -> answers.NodeReport:
         self.fail()
@@ -183,7 +185,8 @@ class FakeScorer:
         ]
         return answers.NodeReport(
             name=node,
-            day=day or NOW.date(),
+            peak_hours="next 24 h" if day is None else day.isoformat(),
+            now=NOW,
             pods=12,
             ready=True,
             level=self.level,

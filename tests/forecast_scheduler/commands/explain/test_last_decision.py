@@ -35,7 +35,7 @@ def log(tmp_path: Path) -> Path:
 def test_the_latest_decision_about_a_pod_of_this_name(log: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "shop/cart-1", "--last", "--decisions", str(log), "--json", str(log.parent / "out")]) == 0
     text = capfd.readouterr().out
-    assert "shop/cart-1 (shop/Deployment/cart): node n7 of 2: predicted peak 61 % of capacity; 5 points" in text
+    assert "shop/cart-1 (shop/Deployment/cart): node n7 of 2: expected peak 61 % of cpu at 22:00, upper" in text
     assert "the advice was not given" in text and "degradation level: fresh" in text
     assert "decided 2026-09-21 14:13:20 UTC in 2.1 ms, seen bound 60 s later" in text
     assert "the first day of the model had begun 2 h before" in text

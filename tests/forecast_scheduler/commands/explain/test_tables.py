@@ -21,16 +21,17 @@ NODE = ExplainedNode(
     (ExplainedScore("predicted_peak", 71.25, 1.0, 71.25),),
     Level.FRESH,
     12.0,
-    PEAK,
+    replace(PEAK, share=0.45),
     PEAK,
     ("it runs here",),
-    today_before=replace(PEAK, share=0.45),
-    today_with=PEAK,
+    week_before=PEAK,
+    week_with=PEAK,
     rank=3,
 )
 EXPLANATION = Explanation(
     pod="shop/cart-1",
     service="shop/Deployment/cart",
+    now=datetime(2026, 5, 19, 12, tzinfo=UTC),
     service_known=True,
     nodes=(NODE, replace(NODE, node="node-2", score=60.0, peak_before=None, peak_with=None)),
     n_nodes=7,
@@ -102,10 +103,23 @@ def test_several_contributions_markup_and_assumed_capacities_are_shown() -> None
     explanation = replace(
         EXPLANATION, nodes=(replace(NODE, peak_before=tight, peak_with=tight),), assumed_capacities=("disk", "log")
     )
-    assert "52 -> 52 % of assumed log" in shown(explanation)
+    assert "53 -> 53 % of assumed log" in shown(explanation)
     (line,) = [line for line in remarks(explanation) if "assumed" in line]
     assert line.startswith("capacity of disk, log assumed")
     assert "assumed" not in shown(EXPLANATION) + "".join(remarks(EXPLANATION))
+
+
+def test_peaks_are_named_with_their_hours_and_times_of_other_days_with_their_day() -> None:
+    text = shown(EXPLANATION)
+    for words in (
+        "expected peak, next 24 h",
+        "expected peak, week",
+        "45 -> 53 % cpu",
+        "20:00: 21.00 cores, upper bound",
+    ):
+        assert words in text
+    assert "Tue 20:00" not in text
+    assert "Tue 20:00: 21.00 cores" in shown(replace(EXPLANATION, now=datetime(2026, 5, 18, 21, tzinfo=UTC)))
 
 
 def test_a_table_shows_what_each_score_adds_with_its_weight() -> None:

@@ -147,7 +147,7 @@ def test_it_notes_what_counts_in_our_loops_alone_and_why_a_policy_leaves_no_node
     path = written(tmp_path, cold)
     found = checked(capfd, path, *evening.options())["cluster"]
     assert {one["after"]["node"] for one in found["touched"]} == {None}
-    why = "0/2 nodes are available: 2 predicted peak of cpu would pass 0.1 % of capacity"
+    why = "0/2 nodes are available: 2 placing load of cpu would pass 0.1 % of capacity"
     assert {one["after"]["why_not"] for one in found["touched"]} == {why}
     assert run(["policy", "check", path, *evening.options()]) == 0
     assert f"no node would take shop/cart-0 (3 pods, policy cold): {why}" in " ".join(capfd.readouterr().out.split())
