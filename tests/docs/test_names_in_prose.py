@@ -29,15 +29,16 @@ PACKAGES: Final = sorted({name.partition(".")[0] for name in MODULES if "." in n
 FOLDERS: Final = {name.replace("/", ".") for file in TRACKED for name in map(str, Path(file).parents)}
 ENDS_OF_PATHS: Final = {file[start:] for file in TRACKED for start in [0, *(m.end() for m in re.finditer("/", file))]}
 
-_FILE: Final = re.compile(r"(?<![\w/.:*<-])((?:[\w-]+/)*[a-z][\w-]*\.py)\b")
+_FILE: Final = re.compile(r"(?<![\w/.:*<-])(?:[ab]/)?((?:[\w-]+/)*[a-z][\w-]*\.py)\b")
 _DOTTED: Final = re.compile(rf"(?<![\w/.:\"@-])((?:{'|'.join(PACKAGES)})(?:\.\w+)+)")
 _CLASS: Final = re.compile(r"(?<![\w/.:\"-])([a-z]\w*)\.([A-Z]\w*[a-z]\w*)\b")
 _NO_NAMES: Final = frozenset({"md", "py", "html", "json", "yaml", "crt", "key", "com", "io", "x", "enabled"})
 """What follows a dot in names of files, hosts and values of the chart."""
-_VARIABLES: Final = {"cluster.state"}
+_NO_MODULES: Final = {"cluster.state", "forecast_scheduler.plugins"}
+"""A variable, and a group of entry points."""
 _OF_OTHERS: Final = {"merge_alloc_discrete.py", "make.py"}
 """Files of other projects, and of cases that users write."""
-_TO_BE_WRITTEN: Final = {"two_weeks_max.py", "fewest_pods.py"}
+_TO_BE_WRITTEN: Final = {"two_weeks_max.py", "fewest_pods.py", "rack_power.py"}
 """Files that a how-to has the reader write."""
 
 
@@ -79,7 +80,7 @@ def unknown(text: str) -> Iterator[str]:
         if match[1] not in ENDS_OF_PATHS and Path(match[1]).name not in _OF_OTHERS | _TO_BE_WRITTEN:
             yield match[1]
     for match in _DOTTED.finditer(text):
-        if match[1] not in _VARIABLES and match[1].rpartition(".")[2] not in _NO_NAMES and not is_known(match[1]):
+        if match[1] not in _NO_MODULES and match[1].rpartition(".")[2] not in _NO_NAMES and not is_known(match[1]):
             yield match[1]
     for match in _CLASS.finditer(text):
         homes = [module for module in MODULES if module.rpartition(".")[2] == match[1]]
