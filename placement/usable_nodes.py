@@ -6,7 +6,7 @@ out changes with every pod: ports, volumes, spread, affinity to pods, free CPU a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -19,33 +19,18 @@ from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.card_types.card_type_requests import GPU_TYPE_PREFERRED
-from placement.card_types.listed_cards import ListedCards
 from placement.filters.catalogue import standard_filters
-from placement.filters.domain import Domain
-from placement.filters.filter import ClusterView, Filter, Rejection
-from placement.filters.node_affinity import NodeAffinity
-from placement.filters.node_resources_fit import NodeResourcesFit, is_extended
-from placement.filters.node_unschedulable import NodeUnschedulable
-from placement.filters.pod_annotations import GPU_TYPE, comes_with_node, names_in
-from placement.filters.taint_toleration import TaintToleration
+from placement.filters.filter import ClusterView, Filter
+from placement.filters.node_resources_fit import is_extended
 from placement.index.index import PlacementIndex
-from placement.machine_groups.machine_group import MachineGroup
-from placement.machine_groups.membership import asks_to_borrow
-from placement.pod_groups.group_of_pod import group_of
 from placement.policies.policy import Policies, Policy
 from placement.virtual_node_table import VirtualNodes
 from scorer.scoring_policy import opts_out
 
-_STANDARD: Final = (NodeUnschedulable.name, TaintToleration.name, NodeAffinity.name, NodeResourcesFit.name)
 _MOST_MASKS: Final = 4096
 _MOST_POLICIES: Final = 256
 
 _Key = tuple[Hashable, ...]
-
-
-def _nothing(pod: PodInfo) -> Hashable:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +40,13 @@ class PlacingScheduler:
     name           : of its pool
     scheduler_name : '' = of all pods that no other placer places
     policies       : which of its pods is placed how
-    instead        : filters in the place of standard ones of the same name
-    further        : filters of all its pods, whatever their policy says
-    tells_apart    : what `instead` and `further` read of a pod in addition to constraints, extended resources and card
-                     types
+    filters        : of all its pods, whatever their policy says; one of the name of a standard filter takes its place
     """
 
     name: str
     scheduler_name: str
     policies: Policies
-    instead: Sequence[Filter] = ()
-    further: Sequence[Filter] = ()
-    tells_apart: Callable[[PodInfo], Hashable] = _nothing
+    filters: Sequence[Filter] = ()
 
 
 class UsableNodesByFilters(NodesAndPodsOnly):
@@ -99,7 +79,7 @@ class UsableNodesByFilters(NodesAndPodsOnly):
         for position, pod in enumerate(pods):
             placer = self._placer(pod)
             policy = placer.policies.choose(pod).policy
-            key = _key(pod, placer, policy)
+            key = self._key(pod, placer, policy)
             if key not in number_of:
                 number_of[key] = len(masks)
                 mask = self._masks.get(key)
@@ -160,9 +140,9 @@ class UsableNodesByFilters(NodesAndPodsOnly):
     def _usable(self, pod: PodInfo, placer: PlacingScheduler, policy: Policy) -> Bools:
         """(n_rows,) ready nodes that no lasting rejection keeps the pod from."""
         nodes = self._ready_nodes().copy()
-        bare = replace(pod, node="", requests=_extended(pod))
+        bare = replace(pod, node="")
         for one in self._filters(placer, policy):
-            for rejection in _lasting(one, bare, self._view):
+            for rejection in one.lasting(bare, self._view):
                 nodes &= ~rejection.nodes
         if opts_out(pod):
             return nodes
@@ -207,51 +187,28 @@ class UsableNodesByFilters(NodesAndPodsOnly):
             if len(self._filters_of) >= _MOST_POLICIES:  # policies of documents that were replaced
                 self._filters_of.clear()
                 self._masks.clear()
-            instead = {one.name: one for one in placer.instead}
-            standard = (instead.get(one.name, one) for one in standard_filters(_STANDARD))
-            ours = [one for one in policy.filters if isinstance(one, Domain | MachineGroup | ListedCards)]
-            if placer.scheduler_name:  # our own loops run CardTypes by the policy's rule, named or not
-                ours.append(policy.cards)
+            own = {one.name: one for one in placer.filters}
+            standard = [one for one in standard_filters() if one.name not in own]
+            # Our own loops run CardTypes by the policy's rule, named or not.
+            cards = (policy.cards,) if placer.scheduler_name else ()
+            filters = [one for one in (*standard, *policy.filters, *cards, *own.values()) if _may_last(one)]
             # The policy is kept, too: its id names it in the keys of masks.
-            known = self._filters_of[key] = (policy, (*standard, *ours, *placer.further))
+            known = self._filters_of[key] = (policy, tuple(filters))
         return known[1]
+
+    def _key(self, pod: PodInfo, placer: PlacingScheduler, policy: Policy) -> _Key:
+        """Return all that `_usable` reads of a pod."""
+        cards = policy.cards.lasting_key(pod)
+        filters = self._filters(placer, policy)
+        return placer.name, id(policy), opts_out(pod), cards, *(one.lasting_key(pod) for one in filters)
 
 
 def _pool_name(placer: PlacingScheduler, device: str) -> str:
     return f"{placer.name}, {device}" if device else placer.name
 
 
-def _lasting(one: Filter, pod: PodInfo, view: ClusterView) -> Iterator[Rejection]:
-    """Rejections that no pod that comes or goes changes."""
-    rejections = one.lasting(pod, view) if isinstance(one, MachineGroup) else one.filter(pod, view)
-    return (rejection for rejection in rejections if not rejection.preemptible)
-
-
-def _key(pod: PodInfo, placer: PlacingScheduler, policy: Policy) -> _Key:
-    """All that the filters read of a pod."""
-    said, cards = pod.constraints, policy.cards
-    groups = [one.membership for one in (*policy.filters, *placer.further) if isinstance(one, MachineGroup)]
-    return (
-        placer.name,
-        id(policy),
-        placer.tells_apart(pod),
-        said.node_selector,
-        said.required_node_terms,
-        said.tolerations,
-        tuple(sorted(_extended(pod).items())),
-        comes_with_node(pod),
-        opts_out(pod),
-        names_in(pod, GPU_TYPE),
-        names_in(pod, GPU_TYPE_PREFERRED),
-        (cards.is_kept_off(pod), cards.may_use_all(pod), group_of(pod) is None),
-        tuple((of.named_by(pod), of.owned_by(pod), asks_to_borrow(pod) and pod.priority) for of in groups),
-    )
-
-
-def _extended(pod: PodInfo) -> dict[str, float]:
-    """Requests of whole devices and the like, which a node has or has not; CPU and memory every node has some of."""
-    requests = pod.requests.items()
-    return {name: amount for name, amount in requests if "/" in name and amount > 0 and is_extended(name)}
+def _may_last(one: Filter) -> bool:
+    return type(one).lasting is not Filter.lasting
 
 
 def _same(before: NodeInfo | None, now: NodeInfo | None) -> bool:

@@ -8,7 +8,7 @@ whatever their case. What is scarce by measure needs tables: card_types.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from base.arrays import Bools
 from kube.decoding.pod_needs import CLASS_PREFIX
 from kube.objects.objects import PodInfo
 from placement.card_names import listed, of_any_type
-from placement.card_types.card_type_requests import wish_of
+from placement.card_types.card_type_requests import GPU_TYPE_PREFERRED, wish_of
 from placement.devices.device_demand import demand_mistake, gpu_demand
 from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.pod_annotations import GPU_TYPE, comes_with_node, names_in
@@ -66,6 +66,16 @@ class ListedCards(PlainFilter):
 
     def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         return True
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return self.filter(pod, view)
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        """Also what `last` reads."""
+        said, types = pod.constraints, (names_in(pod, GPU_TYPE), names_in(pod, GPU_TYPE_PREFERRED))
+        is_alone = group_of(pod) is None
+        labelled = said.node_selector, said.required_node_terms
+        return types, labelled, comes_with_node(pod), self.is_kept_off(pod), self.may_use_all(pod), is_alone
 
     def last(self, pod: PodInfo, view: ClusterView) -> Bools:
         """(n_rows,) nodes that come after all others for the pod."""

@@ -7,7 +7,7 @@ on purpose are let through as well (docs/use/sharing-nodes.md).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -43,6 +43,12 @@ class Domain(NodeFilter):
             return ()
         own = nodes_in(view.index.labels, {self.domain, *self.shared})
         return found(~own, view, _REASON, preemptible=False)
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return self.filter(pod, view)
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        return comes_with_node(pod)
 
 
 def nodes_in(labels: NodeLabels, domains: Collection[str]) -> Bools:

@@ -91,6 +91,16 @@ class Filter(ABC):
         """Why the pod cannot go to which nodes; nothing = it can go anywhere. The pod itself never counts against it:
         it does not sit on a node."""
 
+    # Nodes that pods could use, whatever sits there (placement/usable_nodes.py)
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Rejections that no pod that comes or goes changes; by default none is known to be."""
+        return ()
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        """Return all that `lasting` reads of a pod."""
+        return None
+
     # The queue
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:

@@ -9,7 +9,7 @@ staging/src/k8s.io/apimachinery/pkg/labels/selector.go. Evaluated per distinct v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -148,6 +148,12 @@ class NodeAffinity(NodeFilter):
         if _conflict(constraints.required_node_terms or ()):
             return every_node(view, _CONFLICT)
         return found(~matching_nodes(constraints, view), view, _REASON, preemptible=False)
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return self.filter(pod, view)
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        return pod.constraints.node_selector, pod.constraints.required_node_terms
 
 
 def matching_nodes(constraints: PodConstraints, view: ClusterView) -> Bools:

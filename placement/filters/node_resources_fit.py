@@ -6,7 +6,8 @@ milli-cores, bytes, counts, rounded up for pods and nodes alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Hashable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -128,6 +129,20 @@ class NodeResourcesFit(PlainFilter):
                 pods = np.where(allocatable > 0, pods, UNLIMITED)
             np.minimum(room, pods, out=room)
         return room
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Nodes that have too little of a device or the like; of CPU and memory every node has some."""
+        bare = replace(pod, requests=extended_requests(pod))
+        return [rejection for rejection in self.filter(bare, view) if not rejection.preemptible]
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        return tuple(sorted(extended_requests(pod).items()))
+
+
+def extended_requests(pod: PodInfo) -> dict[str, float]:
+    """Return requests of whole devices and the like, which a node has or has not."""
+    requests = pod.requests.items()
+    return {name: amount for name, amount in requests if "/" in name and amount > 0 and is_extended(name)}
 
 
 def _upstream_order(kind: str) -> tuple[int, str]:

@@ -6,7 +6,7 @@ controller adds a moment later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from kube.objects.objects import PodInfo, Taint
@@ -29,3 +29,9 @@ class NodeUnschedulable(NodeFilter):
         if not nodes.any() or any_tolerates(pod.constraints.tolerations, _TAINT):
             return ()
         return found(nodes, view, _REASON, preemptible=False)
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return self.filter(pod, view)
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        return pod.constraints.tolerations

@@ -6,7 +6,7 @@ Source: framework/plugins/tainttoleration/taint_toleration.go.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -79,6 +79,12 @@ class TaintToleration(NodeFilter):
         if len(view.index.taints.sets) == 1:
             return ()
         return found(~tolerated(pod.constraints.tolerations, view), view, _REASON, preemptible=False)
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return self.filter(pod, view)
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        return pod.constraints.tolerations
 
 
 def tolerated(tolerations: Collection[Toleration], view: ClusterView, effects: Collection[str] = HARD_EFFECTS) -> Bools:

@@ -16,7 +16,7 @@ not count.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -124,6 +124,11 @@ class MachineGroup(PlainFilter):
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """A pod that borrows gets what others leave, once the owners have what they wait for."""
         return Hint.of(asks_to_borrow(pod) or (event.kind in NODE_EVENTS and is_another_node(event)))
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        of = self.membership
+        borrows = asks_to_borrow(pod) and pod.priority
+        return comes_with_node(pod), of.named_by(pod), of.owned_by(pod), borrows
 
     def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether pods like it that land change nothing: what is kept free is that of a group, not of a node."""

@@ -185,6 +185,12 @@ class ByTerms(PlainFilter):
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         return rejected_by_terms(pod, self._virtual(), self._first, view)
 
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return self.filter(pod, view)
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        return terms_of(pod).place, may_leave(pod, terms_of(pod))
+
 
 def rejected_by_terms(pod: PodInfo, virtual: Bools, first: First, view: ClusterView) -> list[Rejection]:
     """Virtual nodes for a pod that has to stay, all other nodes for a pod that is to leave.

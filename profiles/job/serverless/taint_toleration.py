@@ -6,7 +6,7 @@ writes a CronJob need not know of providers. Other taints of virtual nodes count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from kube.objects.constraints import Toleration
@@ -33,3 +33,9 @@ class ProviderToleration(NodeFilter):
             tolerations = (*pod.constraints.tolerations, *self._tolerations)
             pod = replace(pod, constraints=replace(pod.constraints, tolerations=tolerations))
         return self._plain.filter(pod, view)
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return self.filter(pod, view)
+
+    def lasting_key(self, pod: PodInfo) -> Hashable:
+        return pod.constraints.tolerations, may_leave(pod, terms_of(pod))
