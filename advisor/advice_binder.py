@@ -87,6 +87,10 @@ class AdviceFigures:
     preferred: int = 0
     withdrawn: int = 0
 
+    def count_withdrawn(self) -> None:
+        """A nomination was taken back."""
+        self.withdrawn += 1
+
 
 class AdviceBinder:
     """Implements Bind; to be called in the session's loop.

@@ -35,7 +35,7 @@ from placement.filters.filter import ClusterView
 from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PreferencesBody, PreferredNode, preferring
 from placement.scores.default_scores import expected_choice
-from scorer.judgement import Judgement
+from scorer.judgement import Judge, Judgement
 from scorer.scorer import Scorer
 from scorer.scoring_policy import opts_out
 
@@ -93,6 +93,7 @@ class PreferredPods:
     charge_seconds : for which a pod that does not come is charged
     bound_seconds  : for which one that came is, if it is not bound
     has_forecast   : without one nothing is preferred
+    judge          : of the loop
     """
 
     def __init__(
@@ -105,16 +106,17 @@ class PreferredPods:
         charge_seconds: float,
         bound_seconds: float,
         has_forecast: Callable[[], bool],
+        judge: Judge,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._scorer, self._view, self._recorder, self._clock = scorer, view, recorder, clock
         self._n_nodes, self._charge_seconds, self._bound_seconds = n_nodes, charge_seconds, bound_seconds
-        self._has_forecast = has_forecast
+        self._has_forecast, self._judge = has_forecast, judge
         self._open: OrderedDict[str, _Open] = OrderedDict()  # by UID of the question, the oldest first
         self.figures: Final = PreferenceFigures(Counter())
         with scorer.tables.reading() as cluster:
             self._cluster = cluster
-            cluster.on_new_pod = self._came
+            cluster.on_new_pod.append(self._came)
 
     def prefer(self, pod: PodInfo, *, due: float, dry_run: bool = False) -> PreferencesBody:
         """Say which nodes a pod prefers that is about to be created, and reckon with it on one of them.
@@ -142,7 +144,7 @@ class PreferredPods:
             return PreferenceOutcome.OPTED_OUT, _none("the pod has opted out")
         if not self._has_forecast():
             return PreferenceOutcome.NO_FORECAST, _none("there is no usable forecast")
-        judged = self._scorer.judge(pod)
+        judged = self._judge(pod)
         if judged is None or not judged.ranking:
             why = "no node passes the filters" if judged else f"pods of {pod.scheduler_name} are not advised on"
             return PreferenceOutcome.NO_NODE, _none(why)

@@ -31,6 +31,7 @@ from benchmarks.harness import command_line
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
 from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
+from cluster.state_source import StateSource
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER
@@ -80,8 +81,8 @@ class Scene:
         self.rollout = rollout
         start = rollout.model.calendar.midnight(TODAY).timestamp()
         self.now = start + 3600 * HOUR
-        self.scorer = Scorer(usage=_Usage(self), clock=lambda: self.now)
-        self.scorer.tables.follow(lambda: (True, self.now, {}))
+        source = StateSource(lambda: (True, self.now, {}))
+        self.scorer = Scorer(usage=_Usage(self), clock=lambda: self.now, source=source)
         self.colocation = Colocation(self.scorer.tables, GapOptions(ceiling=ceiling))
         sets = rollout.replica_sets()
         _give_uids(sets)

@@ -44,6 +44,7 @@ from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
 from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
 from cluster.runs.expected import EXPECTED_RUN_ANNOTATION, said_run
+from cluster.state_source import StateSource
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, HOT_SHARE, MEMORY
 from forecast.service_key import Owner, ServiceKey
@@ -145,8 +146,8 @@ class _Simulation:
         self.day, self.rule, self.now = day, rule, day.start
         self.load = day.usage.copy()  # (n_nodes, n_resources, n_slots), jobs added as they run
         self.usage = _Usage(day.nodes, day.before, day.start)
-        self.scorer = Scorer(ScorerOptions(), usage=self.usage, clock=lambda: self.now)
-        self.scorer.tables.follow(lambda: (True, self.now, {}))
+        source = StateSource(lambda: (True, self.now, {}))
+        self.scorer = Scorer(ScorerOptions(), usage=self.usage, clock=lambda: self.now, source=source)
         for kind, objects in day.objects.items():
             self.scorer.tables.replace(kind, objects)
         self.scorer.tables.replace(Kind.PODS, day.pods[0])

@@ -11,11 +11,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from kubernetes.client import ApiClient, Configuration
 
 from cluster.model_watch import LoadedModel
+from cluster.state_source import StateSource
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.client.api_answer import ApiAnswer
@@ -26,10 +27,10 @@ from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.policies.policy import OnePolicyForAll, Policy
 from profiles.schedule_tables import schedule_tables
-from scheduler.assembly import loop_role
+from scheduler.assembly import own_role
 from scheduler.loop import ScheduleLoop
-from scheduler.loop_parts import LoopParts
 from scheduler.pod_reports import Reports
+from scheduler.process import Process
 from scheduler.scheduling_metrics import SchedulingMetrics
 from scheduler.shard_tables import ShardLeases
 from scorer.options import ScorerOptions
@@ -143,20 +144,24 @@ class AnsweredLoop:
         self._may_run = False
         self._began: tuple[float, float, dict[str, float]] = (0.0, 0.0, {})
         self._has_begun, self._has_paused = threading.Event(), threading.Event()
+        process = Process(
+            api=cast(ApiClient, None),
+            session=self.session,
+            lease=None,
+            leads=self._may_write,
+            may_write=self._may_write,
+            waits_for=lambda: "",
+            instance="benchmark",
+            is_dry_run=False,
+        )
         self._loop = ScheduleLoop(
-            LoopParts(
-                settings=settings.schedule,
-                role=loop_role(settings.schedule, self.tables.shards),
-                scorer=self.scorer,
-                tables=self.tables,
-                policies=OnePolicyForAll(self.policy),
-                session=self.session,
-                reports=self._reports,
-                metrics=SchedulingMetrics(),
-                waits_for=lambda: "",
-                may_write=self._may_write,
-                instance="benchmark",
-            )
+            process,
+            self.scorer,
+            self.tables,
+            settings.schedule,
+            OnePolicyForAll(self.policy),
+            own_role(settings.schedule, self.tables, self.session, self._reports),
+            SchedulingMetrics(),
         )
         self.filters: tuple[Filter, ...] = (*standard_filters(), *self.policy.filters)
         fill(self.scorer, made)
@@ -249,7 +254,7 @@ class AnsweredLoop:
 
 def still_scorer() -> Scorer:
     """Without a cluster yet. Its clock stands: two loops that are compared must not see different half hours."""
-    return Scorer(ScorerOptions(), clock=lambda: _NOW)
+    return Scorer(ScorerOptions(), clock=lambda: _NOW, source=StateSource(lambda: (True, _NOW, {})))
 
 
 def fill(scorer: Scorer, made: LargeCluster) -> None:
@@ -257,7 +262,6 @@ def fill(scorer: Scorer, made: LargeCluster) -> None:
     scorer.tables.replace(Kind.NODES, made.nodes)
     scorer.tables.replace(Kind.PODS, made.pods)
     scorer.tables.install(LoadedModel(version="benchmark", model=made.model, backtest={}))
-    scorer.tables.follow(lambda: (True, _NOW, {}))
 
 
 def cluster_with_zones(n_nodes: int, per_node: float, n_services: int, **rest: int) -> LargeCluster:

@@ -41,6 +41,7 @@ _ONE_BY_ONE = 20
 def serve(options: argparse.Namespace) -> None:
     """The server process: ends on SIGTERM and then tells its highest memory."""
     from cluster.model_watch import ModelWatch
+    from cluster.state_source import StateSource
     from kube.decoding.decoding import Kind
     from scorer.background import ScorerBackground
     from scorer.options import ScorerOptions
@@ -52,11 +53,13 @@ def serve(options: argparse.Namespace) -> None:
     made = large_cluster(options.nodes, options.pods, options.services, first_day=datetime.now(UTC).date())
     nodes, pods = made.nodes, made.pods
     del made  # the model comes from the registry, as it would
-    scorer = Scorer(ScorerOptions(model_every=1.0, overview_every=60.0, self_check_every=0))
+    scorer = Scorer(
+        ScorerOptions(model_every=1.0, overview_every=60.0, self_check_every=0),
+        source=StateSource(lambda: (True, None, {})),
+    )
     scorer.tables.replace(Kind.NODES, nodes)
     scorer.tables.replace(Kind.PODS, pods)
     del nodes, pods
-    scorer.tables.follow(lambda: (True, None, {}))
     with ScorerBackground(scorer, ModelWatch(Registry(options.serve))):
         serve(create_app(scorer), ServerOptions(port=0), on_started=lambda url: print(url, flush=True))
     print(f"peak {peak_gib():.2f}", flush=True)

@@ -17,6 +17,7 @@ from cluster.monotonic_time import MonotonicTime
 from cluster.options import TableOptions
 from cluster.tables.changes import Change, PodChange
 from cluster.tracking import TrackedCluster
+from cluster.usable_nodes import NodeUsability
 from kube.decoding.decoding import ApiObject, Kind
 from kube.decoding.jobs import JobInfo
 from kube.objects.counted_pods import sits, waits
@@ -43,36 +44,42 @@ class _Run:
 class AssumingCluster(TrackedCluster):
     """A cluster that knows assumed pods, too. Takes what the watch reports about pods.
 
-    on_overdue : called with every tick with the UIDs of all pods that were assumed for long enough; it keeps or forgets
-                 each. Under the lock, by any thread. None = they are forgotten, as those that were charged always are
+    on_overdue : listeners that are called with every tick with the UIDs of all pods that were assumed for long enough;
+                 one of them keeps or forgets each. Under the lock, by any thread. Without one they are forgotten, as
+                 those that were charged always are
     rooms      : held for pods still to come; to be read only
-    on_new_pod : called with a pod that the tables did not know, once they do. It may assume and forget pods, which a
-                 listener may not: others would hear of changes in another order. Under the lock
+    on_new_pod : listeners that are called with a pod that the tables did not know, once they do. They may assume and
+                 forget pods, which those of changes may not: others would hear of these in another order. Under the
+                 lock
     """
 
-    def __init__(self, options: TableOptions, *, now: float, time: MonotonicTime | None = None) -> None:
-        """time: by which assumptions end; None = by `now`, as it is set."""
-        super().__init__(options, now=now)
+    def __init__(
+        self,
+        options: TableOptions,
+        *,
+        now: float,
+        time: MonotonicTime | None = None,
+        usable_nodes: Callable[[TrackedCluster], NodeUsability] | None = None,
+    ) -> None:
+        """time: by which assumptions end; None = by `now`, as it is set; usable_nodes: see TrackedCluster."""
+        super().__init__(options, now=now, usable_nodes=usable_nodes)
         self.assumed, self._time = AssumedPods(), time
         self.rooms = HeldRooms(now)
         self._stand_ins: set[str] = set()  # UIDs of those in the tables
-        self.on_overdue: Callable[[Sequence[str]], None] | None = None
-        self.on_new_pod: Callable[[PodInfo], None] = lambda pod: None
+        self.on_overdue: list[Callable[[Sequence[str]], None]] = []
+        self.on_new_pod: list[Callable[[PodInfo], None]] = []
         self._charged: set[str] = set()  # assumed on a guess
 
     def tick(self, now: float) -> None:
         """Time has passed (or was set back)."""
         super().tick(now)
         overdue = self.assumed.over(self._own_now())
-        if self.on_overdue is None:
-            self.forget_all(overdue)
-        elif overdue:
-            self.forget_all([uid for uid in overdue if uid in self._charged])
-            if others := [uid for uid in overdue if uid in self.assumed]:
-                self.on_overdue(others)
+        self.forget_all([uid for uid in overdue if uid in self._charged or not self.on_overdue])
+        if others := [uid for uid in overdue if uid in self.assumed]:
+            for ask in self.on_overdue:
+                ask(others)
         self._charged = {uid for uid in self._charged if uid in self.assumed}
-        self.rooms.now = now
-        for uid in self.rooms.expired(now):
+        for uid in self.rooms.tick(now):
             self.drop_room(uid)
 
     def put(self, item: ApiObject) -> None:
@@ -111,7 +118,8 @@ class AssumingCluster(TrackedCluster):
         if left is not None:
             self.hold_room(left)
         if is_new:
-            self.on_new_pod(pod)
+            for listener in self.on_new_pod:
+                listener(pod)
 
     def delete_pod(self, uid: str) -> None:
         """The watch says that a pod is gone."""

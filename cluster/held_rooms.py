@@ -69,10 +69,11 @@ class Taker:
 
 
 class HeldRooms:
-    """Everything is called under the lock of the tables. now: unix seconds; the owner sets it."""
+    """Everything is called under the lock of the tables."""
 
     def __init__(self, now: float = 0.0) -> None:
-        self.now = now
+        """now: unix seconds"""
+        self._now = now
         self._rooms: dict[str, HeldRoom] = {}
         self._of_namespace: dict[str, set[str]] = {}
         self._taken: dict[str, Taker] = {}  # by UID of the room
@@ -118,8 +119,10 @@ class HeldRooms:
         """These are all pods."""
         self._served.intersection_update(pods)
 
-    def expired(self, now: float) -> list[str]:
-        """Return UIDs of rooms whose time is over. A room that a pod has taken stays until its object says so."""
+    def tick(self, now: float) -> list[str]:
+        """Time has passed; returns UIDs of rooms whose time is over. A room that a pod has taken stays until its object
+        says so."""
+        self._now = now
         return [uid for uid, room in self._rooms.items() if now >= room.until and uid not in self._taken]
 
     def taker(self, uid: str) -> Taker | None:
@@ -132,7 +135,7 @@ class HeldRooms:
 
     def open_for(self, pod: PodInfo) -> list[HeldRoom]:
         """Return rooms that are held for a pod: the one that it names first, then the oldest."""
-        return [room for room in self._free_for(pod) if self.now < room.until]
+        return [room for room in self._free_for(pod) if self._now < room.until]
 
     def _free_for(self, pod: PodInfo) -> list[HeldRoom]:
         """The same with rooms whose time is over: a bound pod may have taken one before."""

@@ -10,7 +10,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -32,8 +32,11 @@ from cluster.predicted.node_curves import gather
 from cluster.predicted.node_load import load_inputs
 from cluster.predicted.pod_profiles import Profiles
 from cluster.scale_out import expected_scale_out
+from cluster.state_source import StateSource
 from cluster.table_check import SelfCheck, check
 from cluster.tables_anew import predict
+from cluster.tracking import TrackedCluster
+from cluster.usable_nodes import NodeUsability
 from forecast.assumed_capacity import capacity_gaps, resources_measured
 from forecast.calendar import SLOTS_PER_DAY
 from kube.decoding.decoding import ApiObject, Kind
@@ -68,17 +71,21 @@ class LiveTables:
         usage: UsageSource | None = None,
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] | None = None,
+        source: StateSource | None = None,
+        usable_nodes: Callable[[TrackedCluster], NodeUsability] | None = None,
     ) -> None:
         """
         usage  : None = usage is not measured
         clock  : unix seconds
         steady : seconds that pass evenly however the clock jumps, by which charges end; None = those of `clock`
+        source : keeps the state up to date; None = the cluster is never read completely
+        usable_nodes : see TrackedCluster
         """
-        self.options = options or TableOptions()
+        self.options, self.source = options or TableOptions(), source or StateSource()
         self._clock, self.usage_source = clock, usage
         self._lock = threading.RLock()
         own_time = None if steady is None else MonotonicTime(clock, steady)
-        self._cluster = AssumingCluster(self.options, now=clock(), time=own_time)
+        self._cluster = AssumingCluster(self.options, now=clock(), time=own_time, usable_nodes=usable_nodes)
         self.model: ModelInUse | None = None
         self.refused: str | None = None
         self._model_awaited = False
@@ -92,49 +99,10 @@ class LiveTables:
         self.last_check: SelfCheck | None = None
         self._capacity_log = CapacityLog()
         self._followers: dict[Kind, Follower] = {}
-        self._attached: list[Follower] = [self._cluster.observed_runs]
+        self._attached: list[Follower] = [self._cluster.observed_runs, self._cluster.usable_nodes]
         self._followers_wrong = False
-        # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
-        self.state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
-        self._read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
-        self._pods_version: Callable[[], int] = lambda: 0
-        self._pod_event_version: Callable[[], int] = lambda: 0
-        # Whether an event of a pod says nothing new, by its line of the watch. To be set before `follow`.
-        self.is_known: Callable[[bytes], bool] = lambda line: False
 
     # What goes in
-
-    def follow(
-        self,
-        source: Callable[[], tuple[bool, float | None, Mapping[str, str]]],
-        read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True,
-        pods_version: Callable[[], int] = lambda: 0,
-        pod_event_version: Callable[[], int] = lambda: 0,
-    ) -> None:
-        """Set the source of the cluster's state: whether all of it was read, its last contact, and words for
-        /v1/status.
-
-        read_again : reads nodes and pods anew, and returns a function that says whether that is done
-        pods_version : resourceVersion that the watch of pods has reached, 0 = unknown
-        pod_event_version : that of the last event of a pod
-        """
-        self.state_source, self._read_again, self._pods_version = source, read_again, pods_version
-        self._pod_event_version = pod_event_version
-
-    def pod_event_version(self) -> int:
-        """Return the resourceVersion of the last event of a pod, 0 = there was none. A list or a bookmark is none."""
-        return self._pod_event_version()
-
-    def pods_version(self) -> int:
-        """Return the resourceVersion that the watch of pods has reached, 0 = unknown."""
-        return self._pods_version()
-
-    def read_again(self) -> Callable[[], bool]:
-        """Have nodes and pods read anew, consistently.
-
-        Returns a function that says whether the tables know everything that was written before this moment.
-        """
-        return self._read_again()
 
     def follow_version(self, version: KubernetesVersion) -> None:
         """The API server is of this version: its rules hold from now on."""
@@ -258,7 +226,7 @@ class LiveTables:
     @property
     def synced(self) -> bool:
         """Whether the cluster was read completely at least once."""
-        return self.state_source()[0]
+        return self.source.state()[0]
 
     # What has to happen from time to time
 
@@ -409,7 +377,7 @@ class LiveTables:
         return None if self.model is None else max(0.0, self._clock() - self.model.due)
 
     def state_age(self) -> float | None:
-        _, contact, _ = self.state_source()
+        _, contact, _ = self.source.state()
         return None if contact is None else max(0.0, self._clock() - contact)
 
     def metrics_age(self) -> float | None:

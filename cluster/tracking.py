@@ -47,7 +47,14 @@ _SLOT_SECONDS = 60.0 * SLOT_MINUTES
 class TrackedCluster:
     """The tables. `now` is in unix seconds throughout."""
 
-    def __init__(self, options: TableOptions, *, now: float) -> None:
+    def __init__(
+        self,
+        options: TableOptions,
+        *,
+        now: float,
+        usable_nodes: Callable[[TrackedCluster], NodeUsability] | None = None,
+    ) -> None:
+        """usable_nodes: makes what knows which nodes pods could use; None = every ready node takes every pod."""
         self.options, self.now = options, now
         self.state = ClusterState(now=now)
         self.predicted: PredictedCluster | None = None
@@ -56,8 +63,6 @@ class TrackedCluster:
             len(RESOURCES), window_seconds=options.usage_window, grace_seconds=options.ladder.fresh_usage
         )
         self.departed = Departed(options.usage_window)
-        # Which nodes pods could use; a component that knows better sets it before the first nodes come.
-        self.usable_nodes: NodeUsability = EveryNode(self.state)
         self._stack_weights = StackWeights(options.stacking)
         times = RunTimes()
         self.expected_runs = ExpectedRuns(
@@ -78,6 +83,8 @@ class TrackedCluster:
         self._shadows: dict[str, int] = {}  # pods that are predicted on the node of another row than theirs
         self._runs: dict[str, Run] = {}  # of pods that sit and run for a while only
         self._following: ClusterSnapshot | None = None  # tables are being made from it at this moment
+        self.usable_nodes = EveryNode(self.state) if usable_nodes is None else usable_nodes(self)
+        self.listeners.append(self.usable_nodes.apply)
 
     # Columns
 

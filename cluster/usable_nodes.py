@@ -11,11 +11,13 @@ from typing import Protocol
 import numpy as np
 
 from base.arrays import Bools, Ints
+from cluster.follower import Follower, NodesAndPodsOnly
+from cluster.tables.changes import Change
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 
 
-class NodeUsability(Protocol):
+class NodeUsability(Follower, Protocol):
     """Judged by what a pod and the nodes say of themselves, not by which pods sit where. Under the lock of the tables;
     the arrays stay as they are afterwards."""
 
@@ -30,7 +32,7 @@ class NodeUsability(Protocol):
         """The pool of the profile that places the pod."""
 
 
-class EveryNode:
+class EveryNode(NodesAndPodsOnly):
     """Every ready node takes every pod, and all nodes are one pool. Implements UsableNodes."""
 
     def __init__(self, state: ClusterState) -> None:
@@ -48,3 +50,9 @@ class EveryNode:
     def pool_of(self, pod: PodInfo) -> str:
         """The only pool."""
         return ""
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Nothing: the state is asked each time."""
+
+    def rebuild(self) -> None:
+        """Nothing is made from nodes."""

@@ -57,7 +57,7 @@ class UsableNodesByFilters(NodesAndPodsOnly):
     def __init__(self, cluster: TrackedCluster, placers: Sequence[PlacingScheduler], virtual: VirtualNodes) -> None:
         """
         placers : one of them has no scheduler name
-        virtual : attached to the same tables before this
+        virtual : follows the tables before this does
         """
         self._view = ClusterView(cluster, PlacementIndex(cluster.state, nodes_only=True))
         self._placers = tuple(placers)
@@ -104,6 +104,7 @@ class UsableNodesByFilters(NodesAndPodsOnly):
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Follow the nodes; drop the masks if something changed that a filter reads."""
+        self._virtual.apply(changes)
         for change in changes:
             match change:
                 case NodeAdded(row) | NodeChanged(row) | NodeRemoved(row):
@@ -117,6 +118,7 @@ class UsableNodesByFilters(NodesAndPodsOnly):
 
     def rebuild(self) -> None:
         """Make the tables of nodes anew."""
+        self._virtual.rebuild()
         self._view.index.rebuild()
         # What a node was before the change that was missed says nothing of the masks made from now on.
         self._seen.clear()

@@ -42,6 +42,10 @@ _MOST_ATTEMPTS: Final = 50
 """A pod that other pods wake more often than this is left where it is."""
 
 
+def _not_looked_at(looked: Looked) -> None:
+    """Nothing asks what decides."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """What one waiting pod would meet.
@@ -129,7 +133,7 @@ class DryLoop:
         if self._planner is not None:
             self._planner.plan()
 
-    def run(self, *, look_at: str = "", on_look: Callable[[Looked], None] = lambda looked: None) -> list[Planned]:
+    def run(self, *, look_at: str = "", on_look: Callable[[Looked], None] = _not_looked_at) -> list[Planned]:
         """Decide about all waiting pods in the order of the queue; the tables keep what was decided.
 
         look_at : UID of a pod at which the loop ends once it has a node
@@ -175,7 +179,7 @@ class DryLoop:
 
     # Inside
 
-    def _placer(self) -> UnitPlacer:
+    def _placer(self, look_at: str = "", on_look: Callable[[Looked], None] = _not_looked_at) -> UnitPlacer:
         with self._scorer.tables.reading() as cluster:
             return UnitPlacer(
                 self.tables.view,
@@ -184,14 +188,16 @@ class DryLoop:
                 until=cluster.now + _ASSUMED_SECONDS,
                 bounded_scan=self._settings.bounded_scan,
                 scan_from=self._scan_from,
+                one_by_one=bool(look_at),
+                look_at=look_at,
+                on_look=on_look,
             )
 
     def _decide(self, popped: Popped, look_at: str, on_look: Callable[[Looked], None]) -> None:
         queue, follower = self._core.queue, self._core.follower
         with self._scorer.tables.changing():
-            placer = self._placer()
-            if any(queued.pod.uid == look_at for queued in popped.pods):
-                placer.look_at, placer.on_look, placer.one_by_one = look_at, on_look, True
+            is_of_it = any(queued.pod.uid == look_at for queued in popped.pods)
+            placer = self._placer(look_at, on_look) if is_of_it else self._placer()
             with follower.trying():
                 decisions = self._cycle.run(popped, placer)
             self._scan_from = placer.scan_from

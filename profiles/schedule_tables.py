@@ -19,7 +19,9 @@ from profiles.job.profile import JOB
 from profiles.online.colocation_loop import Colocation
 from profiles.registry import ProfileHandle, builder
 from profiles.schedule_settings import ScheduleSettings
-from scheduler.handle import Handle, ProfileParts, Surroundings
+from scheduler.handle import Handle, ProfileParts
+from scheduler.process import Process
+from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_tables import OwnNodes
 from scheduler.scheduling_tables import ScheduleTables, handle_of, loop_tables
 from scheduler.shard_tables import ShardLeases
@@ -90,8 +92,8 @@ def _common_parts(handle: ProfileHandle) -> ProfileParts:
     unread = UnreadTerms(handle.cluster.state, lambda pod: pod.scheduler_name in ours)
     followers: tuple[Follower, ...] = () if handle.queues is None else (unread,)
 
-    def upkeep(around: Surroundings) -> Upkeep:
-        told = unread_upkeep(unread, scorer, around).threads if followers else ()
+    def upkeep(process: Process, queue: SchedulingQueue) -> Upkeep:
+        told = unread_upkeep(unread, scorer, process).threads if followers else ()
         return Upkeep((colocation, *told))
 
     def listen(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:

@@ -101,7 +101,6 @@ class Rebalancing:
         self._records, self._executor, self._options = records, executor, options
         self._leads, self._steady = leads, steady
         self._is_leading = self._are_plans_read = False
-        records.why_foreign = kept.why_foreign
         self._unforeseen = UnforeseenState.empty()
         self._due: dict[str, float] = {}
         self._lock = threading.Lock()

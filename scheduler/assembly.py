@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 from kube.objects.objects import RESERVATION, PodInfo
+from kube.session.api_session import ApiSession
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.scheduling_gates import SchedulingGates
 from placement.plugins import Bind, NodePreference, PostFilter, PreEnqueue
 from placement.policies.policy import Policies
+from placement.reservations.reservations import Reservations
 from placement.scores.node_score import NodeScore
 from scheduler.binding.bind_plugins import DefaultBinder, DryRun
 from scheduler.binding.binding_plugins import BindingPlugins
@@ -20,14 +21,14 @@ from scheduler.binding.reservation_binder import ReservationBinder
 from scheduler.binding.volume_binder import VolumeBinder
 from scheduler.gangs.gang_plugin import Gang
 from scheduler.handle import ProfileParts
-from scheduler.loop_parts import LoopParts, LoopRole
+from scheduler.loop_role import Advised, LoopReports, LoopRole
 from scheduler.node_guard import NodeGuard, change_of
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.profile import PodsToPlace, SchedulingProfile
 from scheduler.schedule_settings import LoopSettings
 from scheduler.scheduling_tables import ScheduleTables
-from scheduler.shard_tables import ShardTables
+from scorer.judgement import Judge
 
 
 def standard_profile(
@@ -138,59 +139,50 @@ def assembled_profiles(
     return profiles
 
 
-def live_profiles(
-    parts: LoopParts, limit: InFlightLimit, volumes: VolumeBinder | None
-) -> Mapping[str, SchedulingProfile]:
-    """Return the profiles of a process that follows its cluster.
+def own_role(
+    settings: LoopSettings,
+    tables: ScheduleTables,
+    session: ApiSession,
+    reports: LoopReports,
+    *,
+    decisions: Advised | None = None,
+    reservations: Reservations | None = None,
+) -> LoopRole:
+    """Return the role of our own loops: they bind, or in a dry run say what they would.
 
-    limit   : of all bindings under way
-    volumes : None = they are not bound
+    reservations : that this process places; None = it places none
     """
-    return assembled_profiles(
-        parts.settings,
-        parts.policies,
-        parts.tables,
-        parts.role.bind(parts, limit),
-        clock=time.time,
-        volumes=volumes,
-        open_gate=parts.role.pods.gate,
-    )
-
-
-def loop_role(settings: LoopSettings, shards: ShardTables | None = None) -> LoopRole:
-    """Return the role of our own loops: they bind, or in a dry run say what they would. shards: None = all pods of
-    these profiles are placed here."""
-    names = frozenset(settings.scheduler_names.values())
+    names, shards = frozenset(settings.scheduler_names.values()), tables.shards
     pods = PodsToPlace(names) if shards is None else PodsToPlace(names, wanted=shards.responsibility.is_mine)
     if settings.dry_run:
-        return LoopRole(pods, lambda parts, limit: DryRun(), writes_volumes=False, looks=False)
-    return LoopRole(pods, _default_binder)
-
-
-def _default_binder(parts: LoopParts, limit: InFlightLimit) -> Bind:
+        return LoopRole(
+            pods=pods,
+            bind=lambda limit, judge: DryRun(),
+            reports=reports,
+            decisions=decisions,
+            writes_volumes=False,
+            looks=False,
+        )
     # Whatever profile places it: a pod says which cards it was given, and whose room it takes over.
-    rules, rooms = parts.tables.rules, parts.tables.rooms
+    rules, rooms = tables.rules, tables.rooms
 
     def annotations_of(pod: PodInfo, node: str) -> Mapping[str, str]:
         room = rooms.taken_by(pod.uid)
         return {**rules.annotations_of(pod, node), **({} if room is None else {RESERVATION: room})}
 
-    shards = parts.tables.shards
-
     def change(node: str) -> Callable[[], str]:
-        changed = change_of(parts.tables.view.state, node)
+        changed = change_of(tables.view.state, node)
         return changed if shards is None else lambda: shards.ownership.why_not(node) or changed()
 
-    of_pods = DefaultBinder(
-        parts.session,
-        limit,
-        annotations_of=annotations_of,
-        change_of=change,
-        seconds=parts.settings.binding_timeout,
-    )
-    if parts.reservations is None:
-        return of_pods
-    return ReservationBinder(parts.session, parts.reservations, of_pods, devices_of=rules.annotations_of)
+    def bind(limit: InFlightLimit, judge: Judge) -> Bind:
+        of_pods = DefaultBinder(
+            session, limit, annotations_of=annotations_of, change_of=change, seconds=settings.binding_timeout
+        )
+        if reservations is None:
+            return of_pods
+        return ReservationBinder(session, reservations, of_pods, devices_of=rules.annotations_of)
+
+    return LoopRole(pods=pods, bind=bind, reports=reports, decisions=decisions)
 
 
 def _preemption(settings: LoopSettings, tables: ScheduleTables, clock: Callable[[], float]) -> Sequence[PostFilter]:

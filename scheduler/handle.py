@@ -16,10 +16,8 @@ from typing import Any
 
 from cluster.assuming_cluster import AssumingCluster
 from cluster.follower import Follower
-from kube.client.eviction import Evict
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
-from kube.events.event_recorder import Post
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.filters.filter import ClusterView, Filter
@@ -28,6 +26,7 @@ from placement.node_rules import NodeRules
 from placement.plugins import NodePreference, PostBind, PostFilter, PreBind, PreEnqueue, Reserve
 from placement.scores.node_score import NodeScore
 from scheduler.gangs.directory import GangDirectory
+from scheduler.process import Process
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_tables import OwnNodes, QueueTables
 from scheduler.schedule_settings import LoopSettings
@@ -65,32 +64,8 @@ class Handle:
         return ClusterView(self.cluster, self.index, (*self.rules.tables, *further))
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the threads around a profile need of the process, once its loop is made.
-
-    evict     : evicts a pod; it may block
-    post      : of events; None = none are written
-    instance  : name of this replica, as events show it
-    may_write : whether this replica leads
-    after     : whether the cluster was read
-    """
-
-    session: ApiSession
-    queue: SchedulingQueue
-    evict: Evict
-    post: Post | None
-    instance: str
-    may_write: Callable[[], bool]
-    after: Callable[[], bool]
-
-
-def _no_upkeep(around: Surroundings) -> Upkeep:
+def _no_upkeep(process: Process, queue: SchedulingQueue) -> Upkeep:
     return Upkeep()
-
-
-def _ignore_source(source: ResourceSource) -> None:
-    """Nothing of the profile asks the source."""
 
 
 def _ignore(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
@@ -106,15 +81,14 @@ class ProfileParts:
     view_tables   : that filters read of the view
     followers     : tables that follow the cluster, in the order in which they are attached
     subscriptions : resources that only these tables read; the process follows them
-    on_source     : is handed what follows the subscriptions, before it starts
     listen        : is handed what to call when something of the profile may let rejected pods in, or one into the queue
-    read_again    : called when this replica begins to lead: reads anew what another one may have written; what it
-                    returns says whether that is done
+    read_again    : called with the source of the subscriptions when this replica begins to lead: reads anew what
+                    another one may have written; what it returns says whether that is done
     standing      : of the profile's pods where victims are chosen: lower goes first; None = their priority
     may_preempt   : of the profile's pods; None = each may
     decided_alone : why one replica has to decide about a pod of the profile wherever it may go, '' = any may; None = of
                     all its pods any may
-    upkeep        : makes what goes on around the profile in threads
+    upkeep        : makes what goes on around the profile in threads, with the queue of the loop
     keep_up       : does once what these do again and again, for a process without threads
     tables        : the profile's own tables, for code that knows the profile
     """
@@ -132,12 +106,11 @@ class ProfileParts:
     view_tables: Sequence[Follower] = ()
     followers: Sequence[Follower] = ()
     subscriptions: Sequence[Subscription[Any]] = ()
-    on_source: Callable[[ResourceSource], None] = _ignore_source
     listen: Callable[[Callable[[], None], Callable[[PodInfo], None]], None] = _ignore
-    read_again: Callable[[], Callable[[], bool]] | None = None
+    read_again: Callable[[ResourceSource], Callable[[], bool]] | None = None
     standing: Callable[[PodInfo], int] | None = None
     may_preempt: Callable[[PodInfo], bool] | None = None
     decided_alone: Callable[[PodInfo], str] | None = None
-    upkeep: Callable[[Surroundings], Upkeep] = _no_upkeep
+    upkeep: Callable[[Process, SchedulingQueue], Upkeep] = _no_upkeep
     keep_up: Callable[[], None] = lambda: None
     tables: object = None

@@ -14,8 +14,8 @@ from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
 from placement.cluster_events import ClusterEvent, EventKind
-from scheduler.handle import Surroundings
-from scheduler.placing_core import PlacingCore
+from scheduler.loop import ScheduleLoop
+from scheduler.process import Process
 from scheduler.schedule_settings import LoopSettings
 from scheduler.shard_tables import ShardTables
 from scheduler.shards.assignment import Dispatcher
@@ -69,84 +69,60 @@ _HANGS_SECONDS: Final = 4.0
 """A loop that has not gone round for so long hangs: a cycle takes milliseconds, an idle round half a second."""
 
 
-class ShardUpkeep(BackgroundThread):
-    """To be stopped after the loop: what it owned is free for others then."""
+def shard_upkeep(
+    tables: ShardTables, settings: LoopSettings, loop: ScheduleLoop, *, after: Callable[[], bool]
+) -> Upkeep:
+    """To be stopped after the loop: what it owned is free for others then. after: whether the cluster was read"""
+    core, live = loop.core, loop.core.scorer.tables
 
-    def __init__(
-        self,
-        tables: ShardTables,
-        settings: LoopSettings,
-        core: PlacingCore,
-        *,
-        since_round: Callable[[], float | None],
-        after: Callable[[], bool],
-    ) -> None:
-        """since_round: see Scheduler; after: whether the cluster was read"""
-        self._core, self._tables, self._since_round = core, tables, since_round
-        live = core.scorer.tables
-        self.keeper = ShardKeeper(
-            tables.held.leases,
-            settings.lease,
-            settings.shards,
-            tables.ownership,
-            tables.moves,
-            locked=live.reading,
-            read_again=live.read_again,
-            unhealthy=self._unhealthy,
-            leads=tables.held.leads,
-            is_needed=self._leader_is_needed,
-            lists=PodLists(tables.held.api, live, foreign=tables.foreign, wanted=tables.responsibility.is_mine),
-            version=live.pods_version,
-            event_version=live.pod_event_version,
-            use=self._use,
-        )
-        tables.responsibility.leads = self.keeper.decides_alone
-        tables.foreign.leader_follows_all = self.keeper.follows_all
-        tables.stale.append(self._set_stale)
-        self.collector = ShardCollector(self.keeper, tables.moves)
-        every = settings.lease.retry_period
-        self._tasks = (
-            PeriodicTask("shard-leases", every, self.keeper.renew, after=after),
-            PeriodicTask("shards", every, self.keeper.step, after=after),
-        )
-
-    def start(self) -> None:
-        for task in self._tasks:
-            task.start()
-
-    def stop(self) -> None:
-        for task in self._tasks:
-            task.stop()
-        self.keeper.stop()
-
-    def _unhealthy(self) -> str:
-        since = self._since_round()
+    def unhealthy() -> str:
+        since = loop.since_cycle()
         return "" if since is None or since < _HANGS_SECONDS else f"the scheduling loop hangs, for {since:.0f} s"
 
-    def _leader_is_needed(self) -> bool:
-        with self._core.scorer.tables.reading():
-            return any(self._tables.responsibility.is_last(one.pod) for one in self._core.queue.waiting())
+    def leader_is_needed() -> bool:
+        with live.reading():
+            return any(tables.responsibility.is_last(one.pod) for one in core.queue.waiting())
 
-    def _set_stale(self) -> None:
-        self.keeper.is_stale = True
-
-    def _use(self, dispatcher: Dispatcher) -> None:
+    def use(dispatcher: Dispatcher) -> None:
         """Other nodes are ours, or other pods: called under the lock."""
-        self._tables.responsibility.dispatcher = dispatcher
-        self._core.follower.look_again()
-        self._core.queue.happened(ClusterEvent(EventKind.NODE_ADDED))
+        tables.responsibility.use(dispatcher)
+        core.follower.look_again()
+        core.queue.happened(ClusterEvent(EventKind.NODE_ADDED))
+
+    keeper = ShardKeeper(
+        tables.held.leases,
+        settings.lease,
+        settings.shards,
+        tables.ownership,
+        tables.moves,
+        tables.leader,
+        locked=live.reading,
+        read_again=live.source.read_again,
+        unhealthy=unhealthy,
+        leads=tables.held.leads,
+        is_needed=leader_is_needed,
+        lists=PodLists(tables.held.api, live, foreign=tables.foreign, wanted=tables.responsibility.is_mine),
+        version=live.source.pods_version,
+        event_version=live.source.pod_event_version,
+        use=use,
+    )
+    tables.stale.append(keeper.look_again)
+    every = settings.lease.retry_period
+    renewing = PeriodicTask("shard-leases", every, keeper.renew, after=after)
+    stepping = PeriodicTask("shards", every, keeper.step, after=after)
+    return Upkeep((keeper, renewing, stepping), (ShardCollector(keeper, tables.moves),))
 
 
 _LOOK_SECONDS: Final = 1.0
 
 
-def tenant_upkeep(tables: TenantTables, scorer: Scorer, around: Surroundings) -> Upkeep:
+def tenant_upkeep(tables: TenantTables, scorer: Scorer, process: Process) -> Upkeep:
     """Return the thread, none where what is lent does not depend on the forecast; metrics and routes."""
     threads: list[BackgroundThread] = []
     if tables.need is not None:
         tables.need.expect()
         look = partial(_look, tables.need)
-        threads.append(PeriodicTask("needs-of-tenants", _LOOK_SECONDS, look, after=around.after))
+        threads.append(PeriodicTask("needs-of-tenants", _LOOK_SECONDS, look, after=process.is_read))
 
     def report(n_hours: int) -> TenantsReport:
         return live_report(scorer.tables, tables.quotas, tables.need, n_hours=n_hours)

@@ -24,7 +24,7 @@ from kube.session.session_calls import Session
 from placement.reservations.reservation import Reservation, Situation, status_change
 from placement.reservations.reservations import Reservations
 from scheduler.binding.reservation_binder import reservation_path
-from scheduler.loop_parts import LoopReports
+from scheduler.loop_role import LoopReports
 
 logger = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ from kube.objects.objects import PodInfo
 from placement.machine_groups.membership import BORROW
 from scheduler.handle import Handle, ProfileParts
 from scheduler.queue.queued_pods import unit_by_owner
+from scheduler.shards.alone_leader import AloneLeader
 from scheduler.shards.foreign_pods import ForeignPods
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.one_decider import DecidedAlone, OneDecider, WideTerms
@@ -40,6 +41,7 @@ class ShardTables:
                      its own, or the other way round
     foreign        : which events of pods need not be decoded
     moves          : of nodes, to and from other replicas
+    leader         : whether this replica decides about pods that only one may decide about
     alone          : keeps what was decided as the leader from being bound by one that leads no more
     """
 
@@ -48,6 +50,7 @@ class ShardTables:
     responsibility: Responsibility
     foreign: ForeignPods
     moves: NodeMoves
+    leader: AloneLeader
     alone: DecidedAlone
     stale: list[Callable[[], None]]
 
@@ -105,6 +108,7 @@ def shard_tables(handle: Handle, profiles: Mapping[str, ProfileParts], held: Sha
     )
     if tenants is not None:
         tenants.quotas.on_change.append(look_again)
+    leader = AloneLeader(held.leads)
     responsibility = Responsibility(
         cluster,
         held.leases.identity,
@@ -113,19 +117,19 @@ def shard_tables(handle: Handle, profiles: Mapping[str, ProfileParts], held: Sha
         unit_of=unit_by_owner if gangs is None else gangs.unit_of,
         reason=decider.reason,
         gangs=whole_gangs,
+        leads=leader.decides_alone,
         is_leader=held.leads,
     )
     follows_all = bool(settings.queues or settings.share_nodes)
     foreign = ForeignPods(
         cluster.state,
         frozenset(settings.scheduler_names.values()),
-        follows_all=lambda: follows_all or not ownership.has_shards,
+        follows_all=lambda: follows_all or not ownership.has_shards or leader.follows_all(),
         owns=ownership.may_own,
         places=responsibility.places_plain,
         decides=decides,
         holds_rooms=lambda: len(cluster.rooms) > 0,
     )
-    scorer.tables.is_known = foreign.is_foreign
     moves = NodeMoves(
         held.api,
         ownership,
@@ -136,4 +140,4 @@ def shard_tables(handle: Handle, profiles: Mapping[str, ProfileParts], held: Sha
         clock=running_time,
         wall=scorer.tables.clock,
     )
-    return ShardTables(held, ownership, responsibility, foreign, moves, DecidedAlone(held.leads), stale)
+    return ShardTables(held, ownership, responsibility, foreign, moves, leader, DecidedAlone(held.leads), stale)

@@ -7,7 +7,6 @@ pods, model -----------------------------> what owners will need --> what is len
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -62,14 +61,14 @@ def tenant_tables(
     cards_of = node_gpus(devices)
     of_nodes = PoolOfNodes(ledger, cluster.state, counts=nodes.are_real, cards_of=cards_of, card_resources=cards)
     pool = of_nodes if options.pool is QuotaPool.NODES else None
-    quotas = Quotas(ledger, run_seconds=_run_seconds(cluster), longest_loan=options.longest_loan, pool=pool)
+    loan_seconds, longest = _loan_seconds(cluster, options.longest_loan), options.longest_loan
     scorer.tables.attach((), ledger)
     need: ExpectedNeed | None = None
     if options.by_forecast:
         seen = SeenPods(cluster.state, lambda namespace: ledger.tree.has_namespace(namespace))
         scorer.tables.attach((), seen)
-        need = ExpectedNeed(scorer.tables, quotas, seen, longest_loan=options.longest_loan, changed=quotas.changed)
-        quotas.expected, quotas.admitted_from = need, need.clause
+        need = ExpectedNeed(scorer.tables, ledger, seen, longest_loan=longest, loan_seconds=loan_seconds, pool=pool)
+    quotas = Quotas(ledger, need=need, loan_seconds=loan_seconds, pool=pool)
     return TenantTables(
         quotas=quotas,
         filter=ElasticQuotaFilter(quotas),
@@ -80,9 +79,9 @@ def tenant_tables(
     )
 
 
-def _run_seconds(cluster: AssumingCluster) -> Callable[[PodInfo], float]:
+def _loan_seconds(cluster: AssumingCluster, longest: float) -> Callable[[PodInfo], float]:
     def seconds(pod: PodInfo) -> float:
         runs = cluster.expected_runs
-        return runs.of(pod, cluster.state.service_key(pod)).long if runs.is_job(pod) else math.inf
+        return min(runs.of(pod, cluster.state.service_key(pod)).long, longest) if runs.is_job(pod) else longest
 
     return seconds

@@ -149,7 +149,7 @@ def backtest_loss(tables: LiveTables) -> Mapping[tuple[str, str], float]:
 
 def status(tables: LiveTables) -> ScorerStatus:
     """The state of the scorer."""
-    synced, _, words = tables.state_source()
+    synced, _, words = tables.source.state()
     with tables.reading() as cluster:
         awaited = synced and tables.awaits_model()
         level, reasons = tables.level()

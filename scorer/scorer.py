@@ -19,7 +19,10 @@ from cluster.live_tables import LiveTables
 from cluster.predicted.node_load import load_inputs
 from cluster.predicted.pod_bounds import bounded_requests
 from cluster.predicted.unknown_capacity import NEUTRAL_SCORE
+from cluster.state_source import StateSource
 from cluster.table_check import SelfCheck
+from cluster.tracking import TrackedCluster
+from cluster.usable_nodes import NodeUsability
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
@@ -38,7 +41,7 @@ from scorer.answers import (
 )
 from scorer.explaining import explained_nodes, listing, peaks_before_and_with, without_and_with
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
-from scorer.judgement import Judge, Judgement, not_judged
+from scorer.judgement import Judge, not_judged
 from scorer.node_list import node_list, peaks_with_pods
 from scorer.node_report import node_report
 from scorer.options import ScorerOptions
@@ -59,17 +62,15 @@ class Scorer:
         policies: ScoringPolicies | None = None,
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] | None = None,
+        source: StateSource | None = None,
+        usable_nodes: Callable[[TrackedCluster], NodeUsability] | None = None,
     ) -> None:
-        """
-        usage         : None = usage is not measured
-        policies      : which pod is scored how; None = all as the options say
-        clock, steady : see LiveTables
-        """
+        """policies: which pod is scored how; None = all as the options say. See LiveTables for the others."""
         self.options = options or ScorerOptions()
-        self.tables = LiveTables(self.options, usage=usage, clock=clock, steady=steady)
+        self.tables = LiveTables(
+            self.options, usage=usage, clock=clock, steady=steady, source=source, usable_nodes=usable_nodes
+        )
         self._policies = policies or OneScoringPolicy(scoring_policy(self.options))
-        self.judge: Judge = lambda pod: None
-        """Set by the component that places pods in this process: explanations name the node that it would choose."""
 
     def score(
         self,
@@ -101,13 +102,12 @@ class Scorer:
         weights: Mapping[str, float] | None = None,
         *,
         top: int = 10,
-        judgement: Judgement | None = None,
+        judge: Judge | None = None,
     ) -> Explanation:
         """Score a pod and say why: for the best `top` nodes where it may go, and for the one where it is.
 
-        nodes     : only these, also where the pod may not go; None = all
-        judgement : of the component that places the pod, by which nodes are ordered; None = `judge` is asked, unless
-                    the weights are given
+        nodes : only these, also where the pod may not go; None = all
+        judge : of the component that places the pod, by which nodes are ordered; None = by the scores
         """
         if top < 1:
             raise InputError(f"top is {top}: at least 1 node is needed to explain anything")
@@ -118,8 +118,7 @@ class Scorer:
             used = chosen.policy.weighing(weights)
             scored = _score(cluster, pod, rows, used, level)
             reasons = _reasons(cluster, pod, used, level, reasons)
-            if judgement is None and weights is None:
-                judgement = self.judge(pod)
+            judgement = None if judge is None else judge(pod)
             order = np.argsort(-scored.total, kind="stable")
             in_order = [cluster.state.names[row] for row in rows[order].tolist()]
             if judgement is not None:

@@ -25,6 +25,7 @@ from scorer.answers import (
     UsageForecast,
     VirtualAvailability,
 )
+from scorer.judgement import Judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,9 @@ class ScorerApi(Protocol):
         weights: Mapping[str, float] | None = None,
         *,
         top: int = 10,
+        judge: Judge | None = None,
     ) -> Explanation:
-        """Score a pod and say why, for the best `top` nodes."""
+        """Score a pod and say why, for the best `top` nodes. judge: by which they are ordered; None = by the scores."""
 
     def find_pod(self, namespace: str, name: str) -> PodInfo:
         """A pod of the cluster."""

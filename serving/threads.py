@@ -4,7 +4,7 @@ stays behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -66,6 +66,17 @@ class Upkeep:
     collectors: Sequence[Collector] = ()
     routers: Sequence[APIRouter] = ()
     bodies: Sequence[type] = ()
+
+
+def joined(parts: Iterable[Upkeep]) -> Upkeep:
+    """Return all of them as one, in this order."""
+    every = tuple(parts)
+    return Upkeep(
+        tuple(thread for one in every for thread in one.threads),
+        tuple(collector for one in every for collector in one.collectors),
+        tuple(router for one in every for router in one.routers),
+        tuple(body for one in every for body in one.bodies),
+    )
 
 
 @contextmanager

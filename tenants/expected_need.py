@@ -1,4 +1,4 @@
-"""What owners are expected to need, as this process knows it now: what `Quotas` asks before it lends.
+"""What owners are expected to need, as this process knows it now: what `quotas.py` asks before it lends.
 
     refresh : copies the tables under their lock, computes without it, puts the result in place under it
     called  : the highest need from now until a loan ends, one array per half hour, made beforehand
@@ -25,12 +25,12 @@ from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.usable_forecast import usable_forecast
+from tenants.ledger import QuotaLedger
 from tenants.need import held, most_within, needed, with_parents
 from tenants.need_inputs import STEP_SECONDS, Copied, asleep_in, copied, gathered, grouped, without_pods
 from tenants.quota_admission import Use, committed, denial
 from tenants.quota_amounts import Units
 from tenants.quota_tree import EMPTY, QuotaTree
-from tenants.quotas import Quotas
 from tenants.seen_pods import SeenPods
 
 logger = logging.getLogger(__name__)
@@ -82,14 +82,21 @@ class ExpectedNeed:
     def __init__(
         self,
         tables: LiveTables,
-        quotas: Quotas,
+        ledger: QuotaLedger,
         seen: SeenPods,
         *,
         longest_loan: float,
-        changed: Callable[[], None] = lambda: None,
+        loan_seconds: Callable[[PodInfo], float],
+        pool: Callable[[], Ints] | None = None,
     ) -> None:
-        """changed: called under the lock once other amounts are lent."""
-        self._tables, self._quotas, self._seen, self._changed = tables, quotas, seen, changed
+        """
+        longest_loan       : seconds ahead for which the need of owners counts, at most
+        loan_seconds, pool : see Quotas
+        on_change          : called under the lock once other amounts are lent
+        """
+        self._tables, self._ledger, self._seen = tables, ledger, seen
+        self._loan_seconds, self._pool = loan_seconds, pool
+        self.on_change: list[Callable[[], None]] = []
         self._n_steps = STEPS_SHOWN + max(int(longest_loan // STEP_SECONDS) + 2, _RUNS_STEPS[0])
         self._clock = tables.clock
         self.forecast: NeedForecast | None = None
@@ -100,7 +107,7 @@ class ExpectedNeed:
 
     def __call__(self, seconds: float) -> Ints | None:
         """Return (n_quotas, n_resources) units that owners need at most within so many seconds; None = not known."""
-        found, tree = self.forecast, self._quotas.tree
+        found, tree = self.forecast, self._ledger.tree
         if found is not None and found.tree is tree:
             over = max(0, int((self._clock() - found.start) // STEP_SECONDS))  # steps, if it was not made anew in time
             return found.within[min(over + _steps(seconds), len(found.within)) - 1]
@@ -114,16 +121,16 @@ class ExpectedNeed:
     def admitted_from(self, pod: PodInfo) -> float | None:
         """Return from when, in unix seconds, a pod that is not admitted now would be; None = not within a day, or there
         is no forecast. Others that wait may be admitted before it."""
-        found, tree = self.forecast, self._quotas.tree
+        found, tree = self.forecast, self._ledger.tree
         row = tree.row_of(pod)
         if found is None or found.tree is not tree or row < 0:
             return None
-        n = next((n for n in _RUNS_STEPS if n * STEP_SECONDS >= self._quotas.loan_seconds(pod)), _RUNS_STEPS[-1])
-        question = row, self._quotas.ledger.units_of(pod), n
+        n = next((n for n in _RUNS_STEPS if n * STEP_SECONDS >= self._loan_seconds(pod)), _RUNS_STEPS[-1])
+        question = row, self._ledger.units_of(pod), n
         if question not in found.answers:
             if len(found.answers) >= _MOST_ANSWERS:
                 found.answers.clear()
-            found.answers[question] = _first_step(found, *question, pool=self._quotas.pool())
+            found.answers[question] = _first_step(found, *question, pool=None if self._pool is None else self._pool())
         step = found.answers[question]
         moment = None if step is None else found.start + step * STEP_SECONDS
         return moment if moment is not None and moment > self._clock() else None
@@ -142,7 +149,7 @@ class ExpectedNeed:
         with self._tables.reading() as cluster:
             now, (tree, profiles, at) = self._clock(), self._looked
             return (
-                self._quotas.tree is not tree
+                self._ledger.tree is not tree
                 or _profiles(cluster) is not profiles
                 or not 0 <= now - at < _REFRESH_SECONDS
                 or (self.forecast is not None and now >= self.forecast.start + STEP_SECONDS)
@@ -156,7 +163,7 @@ class ExpectedNeed:
             self.failures += 1
             logger.exception("what tenants will need is not known: all that is idle is lent")
             with self._tables.reading() as cluster:
-                self._looked = self._quotas.tree, _profiles(cluster), self._clock()
+                self._looked = self._ledger.tree, _profiles(cluster), self._clock()
                 self._put(None)
             return
         with self._tables.reading():
@@ -168,10 +175,11 @@ class ExpectedNeed:
     def _put(self, found: NeedForecast | None) -> None:
         before, self.forecast = self.forecast, found
         if not _lends_the_same(before, found):
-            self._changed()
+            for listener in self.on_change:
+                listener()
 
     def _computed(self) -> tuple[NeedForecast | None, tuple[QuotaTree, Profiles | None, float]]:
-        now, ledger = self._clock(), self._quotas.ledger
+        now, ledger = self._clock(), self._ledger
         with self._tables.reading() as cluster:
             seen, runs = copied(cluster, ledger, now), cluster.expected_runs
             if seen is None:
@@ -223,7 +231,7 @@ class ExpectedNeed:
                     pod = self._seen.last(service)
                     if pod is not None:
                         examples[service] = pod
-                        units[service] = self._quotas.ledger.amounts.of(pod, seen.tree.resources)
+                        units[service] = self._ledger.amounts.of(pod, seen.tree.resources)
         return examples, units
 
     def _is_awaited(self, tree: QuotaTree) -> bool:

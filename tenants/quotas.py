@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
@@ -11,55 +10,42 @@ from base.arrays import Ints
 from kube.client.kubernetes_contract import Subscription
 from kube.objects.objects import PodInfo
 from tenants.elastic_quota import WATCHED_QUOTAS, ElasticQuota
+from tenants.expected_need import ExpectedNeed
 from tenants.ledger import QuotaLedger
 from tenants.quota_admission import Bound, Denial, Use, committed, denial, most_admitted
 from tenants.quota_amounts import in_words
 from tenants.quota_tree import NO_QUOTA, QuotaTree, quota_tree
 
-Expected = Callable[[float], Ints | None]
-"""(n_quotas, n_resources) units that owners are expected to need at most within so many seconds; None = not known."""
-
 _MOST_KEPT: Final = 64
 
 
-def _nothing_expected(seconds: float) -> Ints | None:
-    return None
-
-
-def _on_and_on(pod: PodInfo) -> float:
-    return math.inf
-
-
-def _nothing_said(pod: PodInfo) -> str:
-    return ""
+def _for_a_day(pod: PodInfo) -> float:
+    return 86_400.0
 
 
 class Quotas:
     """Everything but `use` is called under the lock of the tables.
 
-    ledger        : what is used; its tree is that of the watch
-    expected      : what owners will need
-    admitted_from : from when a pod is expected to be admitted, in words for the end of a sentence; '' = not known
+    ledger : what is used; its tree is that of the watch
     """
 
     def __init__(
         self,
         ledger: QuotaLedger,
         *,
-        expected: Expected = _nothing_expected,
-        run_seconds: Callable[[PodInfo], float] = _on_and_on,
-        longest_loan: float = 86_400.0,
+        need: ExpectedNeed | None = None,
+        loan_seconds: Callable[[PodInfo], float] = _for_a_day,
         pool: Callable[[], Ints] | None = None,
     ) -> None:
         """
-        run_seconds  : how long a pod is expected to run; inf = on and on
-        longest_loan : seconds ahead for which the need of owners counts, at most
+        need         : what owners will need; None = nothing is expected
+        loan_seconds : for how long a pod would keep what it borrows
         pool         : (n_resources,) what may be used in all; None = all guarantees together
         """
-        self.ledger, self.expected = ledger, expected
-        self._run_seconds, self._longest, self._pool = run_seconds, longest_loan, pool
-        self.admitted_from: Callable[[PodInfo], str] = _nothing_said
+        self.ledger, self._need, self.loan_seconds, self._pool = ledger, need, loan_seconds, pool
         self.on_change: list[Callable[[], None]] = []
+        if need is not None:
+            need.on_change.append(self.changed)
         self._held_back: dict[int, tuple[int, Ints | None, Ints]] = {}
 
     @property
@@ -80,14 +66,16 @@ class Quotas:
         """(n_resources,) what may be used in all; None = all guarantees together."""
         return None if self._pool is None else self._pool()
 
-    def loan_seconds(self, pod: PodInfo) -> float:
-        """Return for how long the pod would keep what it borrows."""
-        return min(self._run_seconds(pod), self._longest)
+    def expected(self, seconds: float) -> Ints | None:
+        """(n_quotas, n_resources) units that owners are expected to need at most within so many seconds; None = not
+        known."""
+        return None if self._need is None else self._need(seconds)
 
     def use_for(self, pod: PodInfo) -> Use:
         """Return what counts where this pod is to be admitted."""
         ledger = self.ledger
-        return Use(ledger.direct, ledger.used, ledger.waiting, self.expected(self.loan_seconds(pod)), self.pool())
+        expected = self.expected(self.loan_seconds(pod))
+        return Use(ledger.direct, ledger.used, ledger.waiting, expected, self.pool())
 
     def denial(self, pod: PodInfo) -> Denial | None:
         """Return why the pod, which has no node, is not admitted; None = it is, or counts already, or in no quota."""
@@ -109,7 +97,7 @@ class Quotas:
 
     def sentence(self, pod: PodInfo, found: Denial) -> str:
         """Return in one sentence why the pod waits."""
-        return self._why(pod, found) + self.admitted_from(pod)
+        return self._why(pod, found) + ("" if self._need is None else self._need.clause(pod))
 
     def _why(self, pod: PodInfo, found: Denial) -> str:
         tree, row = self.tree, self.tree.row_of(pod)

@@ -60,11 +60,12 @@ def _object(decoder: msgspec.json.Decoder[Any], content: msgspec.Raw) -> Any:
 
 def allowed(uid: str, patch: bytes | None = None, warnings: Iterable[str] = ()) -> bytes:
     """The answer: it may be created, changed by the patch."""
-    response = wire.AdmissionResponse(uid, True)
-    if patch is not None:
-        response.patch, response.patch_type = patch, "JSONPatch"
-    if shown := list(islice(filter(None, map(shortened, warnings)), _MOST_WARNINGS)):
-        response.warnings = shown
+    shown = list(islice(filter(None, map(shortened, warnings)), _MOST_WARNINGS)) or msgspec.UNSET
+    response = (
+        wire.AdmissionResponse(uid, True, warnings=shown)
+        if patch is None
+        else wire.AdmissionResponse(uid, True, patch, "JSONPatch", shown)
+    )
     return _ENCODE(wire.AdmissionReviewAnswer(response))
 
 

@@ -106,7 +106,7 @@ def _lose(cluster: RunningCluster, recording: Recording, remaining: _OnRemaining
     pods = running[~remaining.alive[cluster.node[running]]]
     for pod in pods.tolist():
         cluster.take(pod)
-    state.allocatable = np.where(remaining.alive[:, None], state.allocatable, 0.0)
+    state.lose(~remaining.alive)
     return pods
 
 

@@ -182,9 +182,7 @@ class PredictedLoad:
         """
         tables = self._tables
         per_capacity = tables.per_capacity[: self.n_nodes]
-        tables.error[: self.n_nodes] = np.nan_to_num(np.asarray(error)) * per_capacity
-        tables.fading = np.asarray(fading, dtype=np.float32)
-        tables.error_version += 1
+        tables.set_error(np.nan_to_num(np.asarray(error)) * per_capacity, fading)
 
     # What is asked
 

@@ -127,6 +127,12 @@ class LoadTables:
         self.changes = LoadChanges()
         self.version = self.capacity_version = self.error_version = 0
 
+    def set_error(self, error: AnyFloats, fading: AnyFloats) -> None:
+        """(n_nodes, n_resources) and (n_points,)"""
+        self.error[: len(error)] = error
+        self.fading = np.asarray(fading, dtype=np.float32)
+        self.error_version += 1
+
     def set_point_weights(self, point_weights: AnyFloats) -> None:
         """(n_points,)"""
         self.point_weights = np.asarray(point_weights, dtype=np.float32)

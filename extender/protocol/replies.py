@@ -18,16 +18,12 @@ NO_POINTS = b"[]"
 
 def filter_reply(asked: Asked, filtered: Filtered) -> bytes:
     """Nodes come back as they were asked for: names for names, whole nodes for whole nodes."""
-    result = wire.ExtenderFilterResult(
-        failed_nodes=dict(filtered.failed), failed_and_unresolvable_nodes=dict(filtered.unresolvable)
-    )
-    if asked.items is None:
-        result.node_names = list(filtered.nodes)
-    else:
+    nodes = None
+    if asked.items is not None:
         passed = frozenset(filtered.nodes)
-        items = [item for name, item in zip(asked.nodes, asked.items, strict=True) if name in passed]
-        result.nodes = wire.NodeList(items)
-    return _ENCODE(result)
+        nodes = wire.NodeList([item for name, item in zip(asked.nodes, asked.items, strict=True) if name in passed])
+    names = list(filtered.nodes) if nodes is None else None
+    return _ENCODE(wire.ExtenderFilterResult(names, nodes, dict(filtered.failed), dict(filtered.unresolvable)))
 
 
 def filter_error(message: str) -> bytes:

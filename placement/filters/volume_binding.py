@@ -245,9 +245,8 @@ def _find_or_provision(
 def _failed_before(claim: VolumeClaimInfo, possible: Bools, view: ClusterView) -> Bools:
     """(n_rows,) nodes where making its volume failed lately, as long as there are others among `possible` (n_rows,)."""
     failed = np.zeros(view.n_rows, dtype=bool)
-    failures, row_of = view.index.storage.failures, view.state.row_of
-    for name in () if failures is None else failures.nodes(claim.uid):
-        if (row := row_of.get(name)) is not None:
+    for name in view.index.storage.failures.nodes(claim.uid):
+        if (row := view.state.row_of.get(name)) is not None:
             failed[row] = True
     return failed if (possible & ~failed).any() else np.zeros_like(failed)
 

@@ -9,6 +9,7 @@ again, as the best one, and the pod wait for ever while other nodes could have i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
@@ -99,6 +100,9 @@ class FreeVolumes:
         return np.asarray(suiting)
 
 
+_SECONDS: Final = 240.0
+"""Shorter than the five minutes after which pods that wait are looked at again in any case."""
+
 _MOST_CLAIMS: Final = 10_000
 
 _MOST_NODES: Final = 1_000
@@ -108,7 +112,7 @@ _MOST_NODES: Final = 1_000
 class ProvisioningFailures:
     """Under the lock of the tables. seconds: how long a failure counts; clock: seconds."""
 
-    def __init__(self, *, seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(self, *, seconds: float = _SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock
         self._of: dict[str, dict[str, float]] = {}  # by UID of the claim: until when, by node; the latest last
 

@@ -68,7 +68,7 @@ class Storage:
     disks, users              : pods that sit, by the disks they name and the claims they use
     listeners                 : notified of every claim and volume that is new, changed or gone, once it is in the
                                 tables
-    failures                  : where claims could not be provisioned; None = not counted
+    failures                  : where claims could not be provisioned lately
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Storage:
         self.drivers: dict[str, CsiDriverInfo] = {}
         self.free, self.disks, self.users = FreeVolumes(), DiskUsers(), ClaimUsers()
         self.listeners: list[Callable[[VolumeClaimInfo | VolumeInfo], None]] = []
-        self.failures: ProvisioningFailures | None = None
+        self.failures = ProvisioningFailures()
         self._assumed: dict[tuple[type, object], VolumeClaimInfo | VolumeInfo] = {}  # as the watch brought them
         self._csi_nodes: dict[str, CsiNodeInfo] = {}
         self._attachments: dict[str, VolumeAttachmentInfo] = {}

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from profiles.gpu.dra.dra_subscriptions import dra_subscriptions, read_claims_with
+from profiles.gpu.dra.dra_subscriptions import dra_subscriptions, read_claims_again
 from profiles.gpu.gpu_settings import GpuOptions
 from profiles.gpu.gpu_tables import gpu_tables
 from profiles.gpu.gpu_upkeep import gpu_upkeep
@@ -45,8 +45,7 @@ def build(handle: Handle, options: GpuOptions, colocation: Colocation) -> Profil
         followers=(tables.live_mix, claims.table, tables.node_pods, tables.tide),
         subscriptions=dra_subscriptions(claims.table),
         listen=listen,
-        on_source=partial(read_claims_with, claims.table),
-        read_again=lambda: claims.table.read_again(),
+        read_again=read_claims_again,
         standing=tables.offline.standing,
         may_preempt=tables.offline.may_preempt,
         decided_alone=_decided_alone if options.tide.enabled else None,

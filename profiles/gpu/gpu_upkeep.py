@@ -20,8 +20,10 @@ from profiles.gpu.tide.tide_controller import Tell, Tide, WokenQueue
 from profiles.gpu.tide.tide_routes import tide_router
 from profiles.gpu.tide.workloads import WorkloadState
 from profiles.online.colocation_loop import Colocation
-from scheduler.handle import Handle, Surroundings
+from scheduler.handle import Handle
 from scheduler.pod_reports import PodEvents
+from scheduler.process import Process
+from scheduler.queue.scheduling_queue import SchedulingQueue
 from scorer.scorer import Scorer
 from serving.threads import BackgroundThread, Upkeep
 
@@ -53,12 +55,14 @@ def planned_tide(
     )
 
 
-def gpu_upkeep(handle: Handle, tables: GpuTables, colocation: Colocation, around: Surroundings) -> Upkeep:
+def gpu_upkeep(
+    handle: Handle, tables: GpuTables, colocation: Colocation, process: Process, queue: SchedulingQueue
+) -> Upkeep:
     """Return what goes on around the GPU profile: idle cores are lent, the tide moves trainings."""
     scorer, settings = handle.scorer, handle.settings
-    events = PodEvents(around.post, instance=around.instance, what="gpus")
+    events = PodEvents(process.post, instance=process.instance, what="gpus")
     # In a dry run idle cores and the tide decide and report; neither writes, nor would the session let them.
-    may_act = (lambda: True) if tables.idle_cpu_options.dry_run else around.may_write
+    may_act = (lambda: True) if tables.idle_cpu_options.dry_run else process.leads
     idle_cpu = OfflineEviction(
         scorer.tables,
         tables.node_pods,
@@ -66,10 +70,10 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, colocation: Colocation, around
         colocation.bounds,
         tables.idle_cpu_options,
         settings.scheduler_names[GPU],
-        evict=around.evict,
+        evict=process.evict,
         tell=events.tell,
         may_write=may_act,
-        after=around.after,
+        after=process.is_read,
     )
     threads: list[BackgroundThread] = [events, PeriodicTask("device-searches", 1.0, tables.claims.tick), idle_cpu]
     collectors: list[Collector] = [
@@ -84,11 +88,11 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, colocation: Colocation, around
     tide = planned_tide(
         tables,
         scorer,
-        around.queue,
-        around.session,
+        queue,
+        process.session,
         tell=partial(_tell_of_workload, events),
         may_write=may_act,
-        after=around.after,
+        after=process.is_read,
     )
     return Upkeep(
         [*threads, tide], [*collectors, *tide.metrics.collectors], [tide_router(lambda: tide.report)], TIDE_BODIES

@@ -33,8 +33,8 @@ from cluster.tables.changes import Change, PodChange
 from cluster.tables.state import ClusterState
 from kube.objects.counted_pods import waits
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from scheduler.handle import Surroundings
 from scheduler.pod_reports import PodEvents
+from scheduler.process import Process
 from scorer.scorer import Scorer
 from serving.threads import Upkeep
 
@@ -262,16 +262,16 @@ class UnreadTerms(NodesAndPodsOnly):
         self._waiting.append((pod, "; ".join(mistakes)))
 
 
-def unread_upkeep(unread: UnreadTerms, scorer: Scorer, around: Surroundings) -> Upkeep:
+def unread_upkeep(unread: UnreadTerms, scorer: Scorer, process: Process) -> Upkeep:
     """Return the thread that writes an event on each such pod."""
-    events = PodEvents(around.post, instance=around.instance, what="queues")
+    events = PodEvents(process.post, instance=process.instance, what="queues")
 
     def look() -> None:
         with scorer.tables.reading():
             taken = unread.take()
-        if around.may_write():
+        if process.leads():
             for pod, mistakes in taken:
                 events.tell(pod, "UnreadAnnotation", mistakes)
 
-    look_again = PeriodicTask("unread-annotations", _LOOK_SECONDS, look, after=around.after)
+    look_again = PeriodicTask("unread-annotations", _LOOK_SECONDS, look, after=process.is_read)
     return Upkeep((events, look_again))

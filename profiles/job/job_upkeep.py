@@ -21,8 +21,9 @@ from profiles.job.jobs_plan_answers import JobPlan, JobReports, PlannedJob, Prov
 from profiles.job.serverless.serverless_parts import ProviderCare
 from profiles.job.valley.planning_loop import GatedQueue as WakingQueue
 from profiles.job.valley.planning_loop import Planner
-from scheduler.handle import Handle, Surroundings
+from scheduler.handle import Handle
 from scheduler.pod_reports import PodEvents
+from scheduler.process import Process
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.scheduling_answers import moment
 from scorer.scorer import Scorer
@@ -83,28 +84,30 @@ def valley_planner(
     )
 
 
-def job_upkeep(handle: Handle, tables: JobTables, options: JobOptions, around: Surroundings) -> Upkeep:
+def job_upkeep(
+    handle: Handle, tables: JobTables, options: JobOptions, process: Process, queue: SchedulingQueue
+) -> Upkeep:
     """Return what goes on around the job profile: storms and starts are planned, providers and due times watched."""
-    scorer, queue, queues = handle.scorer, around.queue, handle.queues
+    scorer, queues = handle.scorer, handle.queues
     assert queues is not None, "there are queues wherever the job profile runs"
-    events = PodEvents(around.post, instance=around.instance)
+    events = PodEvents(process.post, instance=process.instance)
     providers = ProviderCare(
         tables.serverless,
-        around.session,
+        process.session,
         [tables.scheduler_name],
         locked=scorer.tables.reading,
         tell=events.tell,
-        may_write=around.may_write,
-        after=around.after,
+        may_write=process.leads,
+        after=process.is_read,
         jobs=tables.jobs,
     )
-    planner = valley_planner(tables, scorer, queue, options, after=around.after)
+    planner = valley_planner(tables, scorer, queue, options, after=process.is_read)
 
     def look_at_the_clock() -> None:
         with scorer.tables.reading():
             tables.punctuality.check()
             misses = tables.punctuality.take_misses()
-        if around.may_write():
+        if process.leads():
             for miss in misses:
                 events.tell(miss.pod, miss.reason, miss.note)
 
@@ -122,7 +125,7 @@ def job_upkeep(handle: Handle, tables: JobTables, options: JobOptions, around: S
         queues=lambda: queues.reports(one.pod for one in queue.waiting()),
         no_forecast_because=no_forecast_because,
     )
-    punctuality = PeriodicTask("punctuality", _LOOK_SECONDS, look_at_the_clock, after=around.after)
+    punctuality = PeriodicTask("punctuality", _LOOK_SECONDS, look_at_the_clock, after=process.is_read)
     return Upkeep(
         (events, tables.storms, planner, providers, punctuality),
         (*tables.valley_metrics.collectors, *tables.storms.metrics.collectors, providers.collector),

@@ -82,15 +82,22 @@ class RebalancePlan:
 class PlanRecords:
     """For the event loop of the session. Raises RecordError where the API server refuses or does not answer.
 
-    why_foreign : why a plan is none of the rebalancer's; '' = it may be one. Others are not listed
     left_out    : why, by name, of plans that the last list left out: foreign ones, and what cannot be read
     going       : of these, plans of ours that are being deleted
     """
 
-    def __init__(self, session: Requests, *, seconds: float = _SECONDS) -> None:
-        """seconds: timeout of one request"""
-        self._session, self._seconds = session, seconds
-        self.why_foreign: Callable[[RebalancePlan], str] = lambda plan: ""
+    def __init__(
+        self,
+        session: Requests,
+        *,
+        why_foreign: Callable[[RebalancePlan], str] = lambda plan: "",
+        seconds: float = _SECONDS,
+    ) -> None:
+        """
+        why_foreign : why a plan is none of the rebalancer's; '' = it may be one. Others are not listed
+        seconds     : timeout of one request
+        """
+        self._session, self._why_foreign, self._seconds = session, why_foreign, seconds
         self.left_out: Mapping[str, str] = {}
         self.going: tuple[RebalancePlan, ...] = ()
 
@@ -142,7 +149,7 @@ class PlanRecords:
                 plan, why = self._judged(item)
                 if plan is None or why:
                     left_out[_name(item) if plan is None else plan.name] = why
-                    if plan is not None and plan.is_going and not self.why_foreign(plan):
+                    if plan is not None and plan.is_going and not self._why_foreign(plan):
                         going.append(plan)
                 else:
                     plans.append(plan)
@@ -194,7 +201,7 @@ class PlanRecords:
             plan = _plan_of(DECODER.decode(item))
         except REFUSED as error:
             return None, f"it cannot be read: {error}"[:_LONGEST_REASON]
-        return plan, "it is being deleted" if plan.is_going else self.why_foreign(plan)
+        return plan, "it is being deleted" if plan.is_going else self._why_foreign(plan)
 
     async def _patch_status(self, plan: RebalancePlan, fields: Mapping[str, Any]) -> RebalancePlan | None:
         # One try: whatever became of it, the next reading shows it, and the version keeps a second try from harm.

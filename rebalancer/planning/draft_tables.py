@@ -56,6 +56,14 @@ class PlanTables:
         starts = np.searchsorted(problem.pods.node[order], np.arange(problem.n_nodes + 1))
         self._order, self._starts = order, starts
 
+    def spend(self, effort: float) -> None:
+        """So many figures of pods were looked at, as good as."""
+        self.effort += effort
+
+    def look_at(self, movable: Bools) -> None:
+        """(n_pods,) pods that may move from now on."""
+        self.movable = movable
+
     def pods_on(self, node: int) -> Ints:
         """Return the pods that sit on a node and may still be moved away."""
         self.effort += CALL

@@ -140,15 +140,16 @@ def _try_at_random(draft: Draft, rng: np.random.Generator) -> bool:
     n, tables = len(draft.steps), draft.tables
     taken = [draft.steps[i] for i in rng.permutation(n)[: rng.integers(0, n + 1)]]
     refused = {move for step in taken for move in step.moves if rng.random() < 0.5}
-    movable = tables.movable.copy()
+    movable = tables.movable
     hidden = rng.random(len(movable)) < OUT_OF_SIGHT
     aversion = rng.exponential(AVERSION * float(tables.heat.max()) + NOISE, len(movable))
-    tables.movable &= ~hidden
+    tables.look_at(movable & ~hidden)
     try:
         first = (None, make_pairs, make_chains)[rng.integers(3)]
         return _replaced(draft, taken, refused, (movable, aversion), first=first)
     finally:
-        tables.movable, draft.aversion = movable, 0.0
+        tables.look_at(movable)
+        draft.aversion = 0.0
 
 
 def _replaced(
@@ -164,7 +165,7 @@ def _replaced(
     refused : moves that may not be made again at once
     blinkers : pods that may move in the end, some of which are out of sight at first, and the aversion at first
     """
-    draft.tables.effort += 10 * CALL
+    draft.tables.spend(10 * CALL)
     before, steps = draft.worth(), list(draft.steps)
     for step in taken:
         draft.take_out(draft.steps.index(step))
@@ -177,7 +178,7 @@ def _replaced(
     draft.finder.refused -= refused
     draft.aversion = 0.0
     if in_order and blinkers is not None:
-        draft.tables.movable = blinkers[0]
+        draft.tables.look_at(blinkers[0])
         make_best_steps(draft)
     if in_order and draft.worth() > before + NOISE:
         return True

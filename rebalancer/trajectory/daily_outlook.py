@@ -190,7 +190,7 @@ class ByForecast:
         forecast = whole.between(of_day, of_day + n_slots)
         ends = jobs_from(recording, whole, slot - of_day).end[pods] - of_day
         there = Placements(pods, service, node, np.zeros_like(pods), np.clip(ends, 1, forecast.mean.shape[2]))
-        cluster.state.arriving = np.zeros(recording.n_services)
+        cluster.state.expect(np.zeros(recording.n_services))
         base = forecast.base + replicas_to_come(forecast, cluster.state)
         load, margin = _load_and_margin(forecast, there, base)
         return Outlook(load, margin, forecast.mean, service)
@@ -208,7 +208,7 @@ class ByTruth:
     def ahead(self, slot: int, n_slots: int, cluster: RunningCluster, pods: Ints) -> Outlook:
         truth = self._truth.between(slot, slot + n_slots)
         usage = self._recording.load[pods, :, slot : slot + n_slots].astype(np.float64)
-        cluster.state.arriving = np.zeros(self._recording.n_services)
+        cluster.state.expect(np.zeros(self._recording.n_services))
         load = truth.base + replicas_to_come(truth, cluster.state)
         np.add.at(load, cluster.node[pods], usage)
         return Outlook(load, np.zeros_like(load), usage, np.arange(len(pods)))

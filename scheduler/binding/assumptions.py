@@ -40,7 +40,7 @@ class Assumptions:
         """
         self._cluster, self._ask, self._clock = cluster, ask, clock
         self._seconds, self._binding_seconds = seconds, binding_seconds
-        cluster.on_overdue = self._overdue
+        cluster.on_overdue.append(self._overdue)
 
     @property
     def until(self) -> float:

@@ -30,7 +30,6 @@ from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import VolumeClaimInfo, VolumeInfo
 from kube.session.session_calls import Requests, request_with_retries
 from placement.filters.filter import ClusterView
-from placement.index.free_volumes import ProvisioningFailures
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.volume_progress import (
     NAME,
@@ -132,8 +131,6 @@ class VolumeWaits(NodesAndPodsOnly):
 BIND_SECONDS: Final = 600.0
 """bindTimeoutSeconds of kube-scheduler."""
 
-_FAILURE_SECONDS: Final = 240.0
-"""Shorter than the five minutes after which pods that wait are looked at again in any case."""
 
 _MARGIN_SECONDS: Final = 60.0
 _MERGE: Final = "application/merge-patch+json"
@@ -215,7 +212,6 @@ class VolumeBinder:
         self.waits: Final = VolumeWaits(view)
         self._choices: dict[str, VolumeChoice] = {}  # by UID, changed under the lock of the tables
         self._gate: Final = asyncio.Semaphore(_AT_ONCE)
-        view.index.storage.failures = ProvisioningFailures(seconds=_FAILURE_SECONDS, clock=clock)
 
     def reserve(self, pod: PodInfo, node: str) -> Status:
         """See Reserve; under the lock of the tables."""

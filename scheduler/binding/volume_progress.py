@@ -157,9 +157,8 @@ def _of_node(one: ChosenNode, choice: VolumeChoice, written: Versions, view: Clu
     if is_older(claim.resource_version, written.get("/".join(key), "")):
         return False
     if claim.selected_node != choice.node:
-        failures = view.index.storage.failures
-        if claim.selected_node is None and failures is not None:
-            failures.add(claim.uid, choice.node)
+        if claim.selected_node is None:
+            view.index.storage.failures.add(claim.uid, choice.node)
         return _failed(f"provisioning failed for PVC {claim.name}")
     return True
 

@@ -44,6 +44,14 @@ class Decisions:
     gone: list[str] = field(default_factory=list)
     looked_for_victims: int = 0
 
+    def add(self, further: Decisions) -> None:
+        """Those about the same or other pods of the unit."""
+        self.placed += further.placed
+        self.rejected += further.rejected
+        self.unfinished += further.unfinished
+        self.gone += further.gone
+        self.looked_for_victims += further.looked_for_victims
+
 
 @dataclass(frozen=True, slots=True)
 class NodeChoice:

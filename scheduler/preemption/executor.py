@@ -120,7 +120,7 @@ class PreemptionExecutor:
         self._may_write, self._clock = may_write, clock
         self._running = nominated.evicting
         self._writing = WeakValueDictionary[str, asyncio.Lock]()  # by UID, of the loop
-        nominated.withdrawn = self.withdraw
+        nominated.on_withdrawn.append(self.withdraw)
         self.failures = 0
 
     def is_running(self, uid: str) -> bool:

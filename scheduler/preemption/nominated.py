@@ -49,7 +49,7 @@ class NominatedPods(NodesAndPodsOnly, PlainFilter):
 
     version    : a number that is another one after each change
     evicting   : UIDs of pods for which victims are being evicted at this moment; kept by the executor
-    withdrawn  : called with each of our pods whose nomination ended for a reason outside of the pod itself: its node
+    on_withdrawn : called with each of our pods whose nomination ended for a reason outside of the pod itself: its node
                  went, a pod of higher priority took it, or the nomination of another member of its gang ended
     """
 
@@ -83,7 +83,7 @@ class NominatedPods(NodesAndPodsOnly, PlainFilter):
         self.version = 0
         self.evicting: set[str] = set()
         self._refusing: dict[str, float] = {}  # since when, by UID
-        self.withdrawn: Callable[[PodInfo], object] = lambda pod: None
+        self.on_withdrawn: list[Callable[[PodInfo], object]] = []
 
     def __len__(self) -> int:
         return len(self._by_uid)
@@ -130,7 +130,7 @@ class NominatedPods(NodesAndPodsOnly, PlainFilter):
             for other in self._with(one):
                 self._remove(other.pod.uid)
                 self._ended(other.pod, other.node)
-                self.withdrawn(other.pod)
+                self._withdraw(other.pod)
         return one
 
     def forget(self, uids: Iterable[str]) -> None:
@@ -148,7 +148,7 @@ class NominatedPods(NodesAndPodsOnly, PlainFilter):
         lower = [one for one in there if one.pod.priority < priority and self._is_ours(one.pod)]
         for one in lower:
             self.clear(one.pod.uid)
-            self.withdrawn(one.pod)
+            self._withdraw(one.pod)
 
     def start_over(self, pods: Iterable[PodInfo], gang_of: Callable[[PodInfo], str | None] = lambda pod: None) -> None:
         """Another process may have made room since this one last did: forget all, and adopt what pods say."""
@@ -353,9 +353,13 @@ class NominatedPods(NodesAndPodsOnly, PlainFilter):
             for uid in list(there):
                 one = self.clear(uid)
                 if one is not None and self._is_ours(one.pod):
-                    self.withdrawn(one.pod)
+                    self._withdraw(one.pod)
                 elif one is not None:
                     self._unplaced[uid] = one.pod
+
+    def _withdraw(self, pod: PodInfo) -> None:
+        for listener in self.on_withdrawn:
+            listener(pod)
 
     def _with(self, one: Nominated) -> list[Nominated]:
         """Others that were nominated together with it and are still."""

@@ -18,6 +18,7 @@ from scheduler.scheduling_answers import SchedulingApi
 from scheduler.scheduling_metrics import SchedulingMetrics
 from scheduler.service import queue_routes, state_routes
 from scheduler.service.state_routes import SchedulingService
+from scorer.judgement import Judge
 from scorer.scorer_api import ScorerApi
 from scorer.service import scorer_openapi
 from scorer.service.app import assembled
@@ -51,6 +52,7 @@ def create_app(
     routers: Iterable[APIRouter] = (),
     bodies: Iterable[type] = (),
     hosts: Hosts = ANY_HOST,
+    judge: Judge | None = None,
 ) -> FastAPI:
     """The process as an ASGI application. Raises InputError where a token file cannot be used.
 
@@ -59,10 +61,11 @@ def create_app(
     collectors : further metrics to export
     routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
     hosts      : names under which it is asked (serving/hosts.py)
+    judge      : what the loops would do with a pod; None = explanations do not say it
     """
     options = options or ScorerServiceOptions()
     exported = ScorerServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
-    service = SchedulingService(scorer, options, exported, scheduling=scheduling)
+    service = SchedulingService(scorer, options, exported, judge, scheduling=scheduling)
     own = (queue_routes.router, state_routes.router, scores.explaining, forecasts.router, health.router, page_router())
     described = partial(describe, more=tuple(bodies))
     return assembled("forecast-scheduler schedule", service, (*own, *routers), described, access, hosts)

@@ -109,7 +109,6 @@ class ForeignPods:
         holds_rooms: Callable[[], bool],
     ) -> None:
         self._state, self._names = state, scheduler_names
-        self.leader_follows_all: Callable[[], bool] = lambda: False  # what the keeper of the Leases says
         self._follows_all, self._owns, self._places, self._holds_rooms = follows_all, owns, places, holds_rooms
         self._decides = decides
         self._deleted: deque[str] = deque(maxlen=_MOST_REMEMBERED)
@@ -134,7 +133,7 @@ class ForeignPods:
 
     def is_foreign(self, line: bytes) -> bool:
         """Return whether an event of the watch need not be decoded, by its line."""
-        follows_all, is_deleted = self._follows_all() or self.leader_follows_all(), line.startswith(_DELETED)
+        follows_all, is_deleted = self._follows_all(), line.startswith(_DELETED)
         if follows_all and not is_deleted and not self._listed:
             return False
         try:

@@ -24,6 +24,7 @@ from kube.leader_election.lease import running_time
 from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.lease_set import LeaseSet
 from scheduler.loop_settings import ShardOptions
+from scheduler.shards.alone_leader import AloneLeader
 from scheduler.shards.assignment import Dispatcher, ShardState, dispatcher, even_rooms, to_give, to_take
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.ownership import NodeOwnership
@@ -40,12 +41,6 @@ _RENEW_BELOW: Final = 0.6
 """A Lease is renewed when less than this share of `renew_deadline` is left: the rest is for further tries."""
 
 _AT_ONCE: Final = 8
-
-_ALONE_SECONDS: Final = 120.0
-"""For which a leader follows all pods after the last one that only it may decide about."""
-
-_ALONE_ENDS_SECONDS: Final = 3.0
-"""Before that time is over it is looked whether there is another such pod: after it all would have to be read anew."""
 
 
 class Lists(Protocol):
@@ -73,7 +68,7 @@ class ShardsSeen:
 class ShardKeeper:
     """
     locked      : holds the tables
-    read_again  : see LiveTables
+    read_again  : see StateSource
     is_needed   : whether pods wait that only the leader may decide about; may take a while
     lists       : reads what was not followed
     unhealthy   : why this replica must not own anything, '' = it may
@@ -89,6 +84,7 @@ class ShardKeeper:
         options: ShardOptions,
         ownership: NodeOwnership,
         moves: NodeMoves,
+        alone: AloneLeader,
         *,
         locked: Callable[[], AbstractContextManager[AssumingCluster]],
         read_again: Callable[[], Callable[[], bool]],
@@ -102,7 +98,7 @@ class ShardKeeper:
         clock: Callable[[], float] = running_time,
     ) -> None:
         self._leases, self._lease, self._options = leases, lease, options
-        self._ownership, self._moves, self._locked = ownership, moves, locked
+        self._ownership, self._moves, self._alone, self._locked = ownership, moves, alone, locked
         self._read_again, self._unhealthy, self._leads, self._is_needed = read_again, unhealthy, leads, is_needed
         self._version, self._use, self._lists, self._clock = version, use, lists, clock
         self._event_version = event_version
@@ -117,9 +113,7 @@ class ShardKeeper:
         self._published: tuple[dict[int, str], frozenset[int], bool, bool, bool] | None = None
         self._versions_used = -1, -1
         self._dispatcher = Dispatcher(())
-        self._asked_alone = -float("inf")
-        self._leading: Callable[[], bool] | None = None  # whether all is read that the last leader wrote
-        self.is_stale = False  # under the lock: who decides about waiting pods has to be looked at again
+        self._is_stale = False
         self._rooms: dict[int, float] = {}
         self._looked_at_rooms = -float("inf")
         self._gave_up_at: float | None = None
@@ -128,21 +122,6 @@ class ShardKeeper:
     def may_write(self) -> bool:
         """Return whether this replica lives, as far as others can know. For any thread; a microsecond."""
         return self._leases.holds(self._own_name)
-
-    def decides_alone(self) -> bool:
-        """Return whether this replica leads, and knows all pods, those that the last leader has placed, too. For any
-        thread. It begins to follow all of them when this is asked, and ends when it was not asked for long."""
-        self._asked_alone = self._clock()
-        leading = self._leading
-        return leading is not None and self._leads() and leading()
-
-    def follows_all(self) -> bool:
-        """Return whether no event of a pod may be left out. For any thread. Once one may, all pods have to be read
-        before this replica decides alone again: it may be asked, or lead again, before the next step."""
-        follows = self._leads() and self._clock() - self._asked_alone < _ALONE_SECONDS
-        if not follows:
-            self._leading = None
-        return follows
 
     def seen(self) -> ShardsSeen:
         """Return what the Leases said last. For any thread."""
@@ -155,6 +134,10 @@ class ShardKeeper:
             self._taken_over,
             self._trouble or self._refused,
         )
+
+    def look_again(self) -> None:
+        """Other replicas may decide about the waiting pods than before. Under the lock of the tables."""
+        self._is_stale = True
 
     def step(self) -> None:
         """Do what is due; called every second by one thread."""
@@ -199,6 +182,9 @@ class ShardKeeper:
             (name, self._annotations(number)) for name, number in held.items() if 0.0 < self._leases.left(name) < due
         ]
         list(self._threads.map(lambda write: self._leases.renew(*write), writes))
+
+    def start(self) -> None:
+        """Nothing: others call `step` and `renew`."""
 
     def stop(self) -> None:
         """Give everything back: others take it at once. To be called when nothing is bound any more."""
@@ -339,30 +325,23 @@ class ShardKeeper:
         }
         usable = frozenset(self._ready - self._leaving.keys())
         now = dispatcher(holders, self._rooms_of_all())
-        if self._ends_soon() and self._is_needed():
-            self._asked_alone = self._clock()
-        if self.follows_all() and self._leading is None:
-            self._leading = self._read_again()
-        leading = self._leading
-        alone = leading is not None and leading()
+        if self._alone.ends_soon() and self._is_needed():
+            self._alone.ask()
+        self._alone.begin(self._read_again)
+        alone = self._alone.knows_all()
         leads = self._leads()  # one that begins to has left out pods that were the last leader's
         with self._locked() as cluster:
             self._ownership.use(usable)
             published = holders, usable, leads, alone, len(cluster.rooms) > 0
-            is_other = self.is_stale or published != self._published or now.shards != self._dispatcher.shards
+            is_other = self._is_stale or published != self._published or now.shards != self._dispatcher.shards
             # Pods may name a node that has come, or another room may be theirs. All know these pods.
             versions = self._ownership.version, cluster.rooms.version
             if is_other or versions != self._versions_used:
-                self._published, self._dispatcher, self._versions_used, self.is_stale = published, now, versions, False
+                self._published, self._dispatcher, self._versions_used, self._is_stale = published, now, versions, False
                 self._waiting_are_known = self._waiting_are_known and not is_other
                 self._use(now)
         if not self._waiting_are_known:
             self._waiting_are_known = self._lists.read_waiting()
-
-    def _ends_soon(self) -> bool:
-        """Return whether the next steps may be too late to go on following all pods."""
-        left = self._asked_alone + _ALONE_SECONDS - self._clock()
-        return self._leading is not None and self._leads() and left < _ALONE_ENDS_SECONDS
 
     def _measure(self) -> None:
         """Look at the room of our shards, and begin to move nodes from one with much to one with little."""

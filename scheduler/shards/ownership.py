@@ -8,7 +8,8 @@ leaves:  we hand it over; no pod is placed any more, and it goes once none of ou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,7 +51,6 @@ class NodeOwnership(NodesAndPodsOnly, PlainFilter):
     count     : number of shards
     may_use   : whether this replica may act for a shard now; quick, from any thread
     settle    : seconds that a node rests which came from another shard without a record of its last owner
-    everywhere: as if every node were ours, for plans over all nodes
     version   : another number whenever a node is in another shard than before
     """
 
@@ -76,13 +76,22 @@ class NodeOwnership(NodesAndPodsOnly, PlainFilter):
         self._wanted: dict[str, tuple[LoanRequest, float]] = {}  # and when we first saw that, by the clock
         self._usable: frozenset[int] = frozenset()
         self._own: Bools | None = None
-        self.everywhere, self.version = False, 0
+        self._is_lifted, self.version = False, 0
 
     # Filter and guard
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Unresolvable: evicting pods makes no node ours."""
-        return () if self.everywhere else found(~self.own(), view, _REASON, preemptible=False)
+        return () if self._is_lifted else found(~self.own(), view, _REASON, preemptible=False)
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """As if every node were ours inside, for a plan over all nodes."""
+        self._is_lifted = True
+        try:
+            yield
+        finally:
+            self._is_lifted = False
 
     def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         return True

@@ -109,15 +109,14 @@ def _rules(pod: PodInfo) -> Hashable:
 class Responsibility:
     """Under the lock of the tables.
 
-    dispatcher, leads : what the keeper of the Leases says: who holds the shards, and whether this replica is the one
-                that decides alone
     me        : identity of this replica
     passes    : replicas that try after the first, before the leader
     shard_of  : of a node by name, -1 = there is no such node
     unit_of   : of a pod
     reason    : why one replica has to decide about a pod, '' = any may
     gangs     : what counts for all members of one; None = nothing but what each pod says
-    is_leader : whether this replica is the one that decides alone, be it that it does not know all pods yet
+    leads     : whether this replica is the one that decides alone
+    is_leader : the same, be it that it does not know all pods yet
     """
 
     def __init__(
@@ -130,18 +129,22 @@ class Responsibility:
         unit_of: Callable[[PodInfo], UnitOf],
         reason: Callable[[PodInfo], str],
         gangs: WholeGangs | None = None,
+        leads: Callable[[], bool] = lambda: False,
         is_leader: Callable[[], bool] = lambda: False,
     ) -> None:
         self._cluster, self._me, self._passes = cluster, me, passes
         self._shard_of, self._unit_of, self._reason, self._is_leader = shard_of, unit_of, reason, is_leader
         self._gangs = gangs or WholeGangs(cluster)
-        self.dispatcher = Dispatcher(())
-        self.leads: Callable[[], bool] = lambda: False
+        self._leads, self._dispatcher = leads, Dispatcher(())
+
+    def use(self, dispatcher: Dispatcher) -> None:
+        """Go by who holds the shards now."""
+        self._dispatcher = dispatcher
 
     def is_mine(self, pod: PodInfo) -> bool:
         """Return whether this replica decides about the pod now."""
         holder = self.holder(pod)
-        return self.leads() if holder is None else holder == self._me
+        return self._leads() if holder is None else holder == self._me
 
     def is_last(self, pod: PodInfo) -> bool:
         """Return whether the nodes of all replicas count for this pod, because it has come to the leader."""
@@ -153,7 +156,7 @@ class Responsibility:
 
     def holder_of(self, shard: int) -> str:
         """Return who holds a shard, '' = no live replica does."""
-        return next((one.holder for one in self.dispatcher.shards if one.number == shard), "")
+        return next((one.holder for one in self._dispatcher.shards if one.number == shard), "")
 
     def holder(self, pod: PodInfo) -> str | None:
         """Return the identity of the replica whose turn it is; None = the leader."""
@@ -178,7 +181,7 @@ class Responsibility:
     def _holder_of_unit(self, unit: str, tries: int, shard: int) -> str | None:
         if shard >= 0:
             return self.holder_of(shard) or None
-        replicas = self.dispatcher.in_order(unit)
+        replicas = self._dispatcher.in_order(unit)
         return replicas[tries] if tries < min(len(replicas), self._passes + 1) else None
 
     def _reserved_node(self, pod: PodInfo) -> str:

@@ -12,8 +12,7 @@ popped unit --own nodes--> placed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -107,7 +106,7 @@ class ShardedCycle:
         if not failed:
             self._loans.served(popped.key)
             return decisions
-        decisions.rejected = [one for one in decisions.rejected if not one.by]
+        decisions.rejected[:] = [one for one in decisions.rejected if not one.by]
         for one in failed:
             if self._responsibility.is_last(one.pods[0].pod):
                 self._plan(replace(popped, pods=tuple(one.pods)), one, placer, decisions)
@@ -132,13 +131,10 @@ class ShardedCycle:
         elif self._nominations.node_of:
             made = self._cycle.run(popped, placer, makes_room=True)
             self._alone.add(queued.pod.uid for queued, _ in made.placed)
-            decisions.placed += made.placed
-            decisions.rejected += made.rejected
-            decisions.unfinished += made.unfinished
-            decisions.looked_for_victims += made.looked_for_victims
+            decisions.add(made)
         else:
-            decisions.rejected += planned.rejected
-            decisions.unfinished += planned.unfinished
+            decisions.rejected.extend(planned.rejected)
+            decisions.unfinished.extend(planned.unfinished)
             # The plan before may have ended early. What this one has found room for is planned once more.
             known = {queued for one in planned.rejected for queued in one.pods}.union(planned.unfinished)
             if found := [queued for queued in popped.pods if queued not in known]:
@@ -175,18 +171,10 @@ class ShardedCycle:
         decisions.rejected.append(Rejected(pods, by, failed.message, 5.0, is_passed_on=True))
 
     def _over_all(self, popped: Popped, placer: UnitPlacer, *, makes_room: bool) -> Decisions:
-        with self._lifted():
+        with self._ownership.lifted():
             planned = self._planning.run(popped, replace(placer, choices={}), makes_room=makes_room)
             self._planning.take_back(planned)
         return planned
-
-    @contextmanager
-    def _lifted(self) -> Iterator[None]:
-        self._ownership.everywhere = True
-        try:
-            yield
-        finally:
-            self._ownership.everywhere = False
 
     def _next(self, pod: PodInfo) -> PassedOn:
         return PassedOn(self._responsibility.said(pod).tries + 1)

@@ -19,6 +19,7 @@ from base.arrays import Bools, Floats, Ints
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
 from cluster.options import Ladder
+from cluster.state_source import StateSource
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
 from forecast.model import PeakModel
@@ -92,8 +93,10 @@ class ByScorer:
         # The replay has one model for all days, where a cluster would get a new one every night.
         lasting = Ladder(fresh_model=_FOR_EVER, oldest_model=_FOR_EVER, oldest_state=_FOR_EVER)
         options = setup.options.replace(ladder=lasting)
-        self._scorer = Scorer(options, usage=self._usage, policies=setup.policies, clock=lambda: self._now)
-        self._scorer.tables.follow(lambda: (True, self._now, {}))
+        source = StateSource(lambda: (True, self._now, {}))
+        self._scorer = Scorer(
+            options, usage=self._usage, policies=setup.policies, clock=lambda: self._now, source=source
+        )
         self._scorer.tables.replace(Kind.NODES, [self._node(row) for row in range(recording.n_nodes)])
         self._scorer.tables.install(LoadedModel("replay", model, {}))
 

@@ -76,6 +76,14 @@ class ReplayState:
         over = (wanted / np.maximum(self.allocatable, 1e-12)).max(axis=1)
         return np.asarray(over <= over.min() * _SAME_OVERCOMMITMENT)
 
+    def expect(self, arriving: Floats) -> None:
+        """(n_services,) pods are about to be placed."""
+        self.arriving = arriving
+
+    def lose(self, nodes: Bools) -> None:
+        """(n_nodes,) nodes that are gone: nothing fits there any more."""
+        self.allocatable = np.where(nodes[:, None], 0.0, self.allocatable)
+
     def measure(self, usage: Floats, counts: Floats) -> None:
         """A half hour is over: usage of the nodes (n_nodes, n_resources), by these pods (n_nodes, n_services)."""
         self.live_usage, self.measured_counts = usage, counts

@@ -57,7 +57,7 @@ class RunningCluster:
         """Let the rule choose a node for each of the pods, in this order."""
         recording, state = self._recording, self.state
         live = recording.live[pods] if slot == 0 else self._live_of_services(slot)[recording.service[pods]]
-        state.arriving = np.bincount(recording.service[pods], minlength=recording.n_services).astype(np.float64)
+        state.expect(np.bincount(recording.service[pods], minlength=recording.n_services).astype(np.float64))
         self._rule.observe(slot, state)
         together = self._rule if isinstance(self._rule, PlacesTogether) else None
         placed: list[ReplayedPod] = []

@@ -11,6 +11,7 @@ import anyio
 from fastapi import Depends, Request
 from starlette.responses import Response
 
+from scorer.judgement import Judge
 from scorer.scorer_api import ScorerApi
 from scorer.service.scorer_service_metrics import ScorerServiceMetrics
 from scorer.service.scorer_service_settings import ScorerServiceOptions
@@ -28,12 +29,15 @@ COSTLY_AT_ONCE = 4
 class ScorerService:
     """The scorer, how it is served, and whether this process is about to end.
 
+    judge    : of the component that places pods in this process: explanations name the node that it would choose; None
+               = there is none
     draining : set by the server on its way out; /readyz says no from then on
     """
 
     scorer: ScorerApi
     options: ScorerServiceOptions
     metrics: ScorerServiceMetrics
+    judge: Judge | None = None
     draining: bool = False
     _was_ready: bool = False
     _limiter: anyio.CapacityLimiter | None = field(default=None)

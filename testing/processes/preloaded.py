@@ -13,7 +13,6 @@ for _name in (
     "forecast_scheduler.commands.autoscale_serve",
     "forecast_scheduler.commands.extender_setup",
     "forecast_scheduler.commands.rebalance.rebalance_serve",
-    "forecast_scheduler.commands.schedule.live",
     "forecast_scheduler.commands.schedule.schedule_serve",
     "forecast_scheduler.commands.scorer.scorer_setup",
     "forecast_scheduler.commands.webhook_setup",

@@ -20,7 +20,7 @@ from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PreferencesBody
-from scorer.judgement import Judgement
+from scorer.judgement import Judge, Judgement
 from scorer.scorer import Scorer
 from testing.objects import pod_info
 from testing.placement.views import node_named, pod_with
@@ -45,7 +45,7 @@ class World:
             self.tables.attach(INDEXED_KINDS, view.index)
             self.tables.attach((), BoundPods(cluster, view, self.recorder, lambda pod: ()))
         totals = {node: 300.0 - 100.0 * place for place, node in enumerate(ranking)}
-        self.scorer.judge = lambda pod: Judgement("advise", ranking, totals)
+        self.judge: Judge = lambda pod: Judgement("advise", ranking, totals)
         self.preferred = self.replica(view, has_forecast=has_forecast)
         self.tables.replace(Kind.NODES, [node_named(name) for name in ("n1", "n2", "n3")])
 
@@ -58,6 +58,7 @@ class World:
             charge_seconds=5.0,
             bound_seconds=10.0,
             has_forecast=lambda: has_forecast,
+            judge=self.judge,
             clock=self.clock,
         )
 

@@ -18,6 +18,7 @@ from autoscaling.replicas.used_now import PodsNow, used_by_service
 from autoscaling.services_ahead import ServicesAhead
 from base.errors import ForecastError
 from cluster.live_tables import LiveTables
+from cluster.state_source import StateSource
 from forecast.resources import CPU, RESOURCES
 from testing.waiting import eventually
 from tests.autoscaling.live_services import live_tables
@@ -182,7 +183,7 @@ def test_at_the_end_what_a_hand_is_at_is_stopped_first() -> None:
 def test_what_is_written_stays_while_the_cluster_is_not_seen_and_goes_without_a_usable_forecast() -> None:
     hand, tables = Noting("buffers"), live_tables()
     world = World(tables, hand)
-    tables.follow(lambda: (True, tables.clock() - 3600, {}))
+    tables.source = StateSource(lambda: (True, tables.clock() - 3600, {}))
     world.step()
     assert hand.asked == [] and world.autoscaler.state.acting == ()
     world = World(LiveScorer(12.0, without_model=True).scorer.tables, hand)

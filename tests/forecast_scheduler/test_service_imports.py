@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 _IMPORTED = """
 import sys
 import forecast_scheduler.commands.scorer.scorer_setup, forecast_scheduler.commands.extender_setup
-import forecast_scheduler.commands.schedule.live
+import forecast_scheduler.commands.schedule.schedule_serve
 import scorer.service.app, extender.service.extender_app
 print(*sorted({name.partition(".")[0] for name in sys.modules} & set(sys.argv[1:])))
 """

@@ -61,7 +61,7 @@ class LiveCluster:
         names = (("kube-scheduler", "", ""), ("online", "ours", "ours"))
         placers = [placer(*one, cards, names_cards=names_cards) for one in names]
         self.usable = UsableNodesByFilters(self.cluster, placers, virtual)
-        self.cluster.listeners += [virtual.apply, self.usable.apply]
+        self.cluster.listeners.append(self.usable.apply)
         for node in nodes:
             self.put(node)
         for pod in pods:

@@ -41,10 +41,8 @@ def test_a_new_leader_reads_claims_anew_with_the_source_that_follows_them() -> N
     with live.scorer.tables.reading() as cluster:
         parts = builder("gpu")(profile_handle(live.scorer, cluster, settings, NodeRuleOptions()))
     assert parts.read_again is not None
-    assert parts.read_again()(), "without a source there is nothing to read"
     source = Source()
-    parts.on_source(cast(ResourceSource, source))
-    parts.read_again()
+    parts.read_again(cast(ResourceSource, source))
     assert source.asked == [{"resourceclaims"}]
 
 

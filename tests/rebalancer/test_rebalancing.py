@@ -59,7 +59,7 @@ class World:
         kept = self.kept = KeptPlans(tables, self.options.cooldown)
         sources = PlanSources(lambda pod: NODES, cooling_until=kept.cooling_until, left=kept.nodes_left)
         self.maker = PlanMaker(tables, sources, self.options)
-        records = PlanRecords(self.api)
+        records = PlanRecords(self.api, why_foreign=kept.why_foreign)
         executor = Executor(self.api, records, self.options.execution, clock=self.tested.clock)
         self.rebalancing = Rebalancing(
             tables, self.maker, kept, Session(), records, executor, self.options, leads=lambda: self.leads,
@@ -73,8 +73,7 @@ class World:
 
     def plans(self) -> dict[str, RebalancePlan]:
         """Return those of the rebalancer."""
-        records = PlanRecords(self.api)
-        records.why_foreign = self.kept.why_foreign
+        records = PlanRecords(self.api, why_foreign=self.kept.why_foreign)
         return {plan.name: plan for plan in asyncio.run(records.list())}
 
 

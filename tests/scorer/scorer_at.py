@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -12,6 +12,7 @@ from base.errors import StoreError
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
 from cluster.predicted.predicted_cluster import PredictedCluster
+from cluster.state_source import State, StateSource
 from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
@@ -59,9 +60,16 @@ class LiveScorer:
         steady: SettableClock[float] | None = None,
     ) -> None:
         self.clock, self.usage = SettableClock(at(hour)), SetUsage()
-        self.scorer = Scorer(options, usage=self.usage, policies=policies, clock=self.clock, steady=steady)
         self.contact: float | None = self.clock.now
-        self.scorer.tables.follow(lambda: (True, self.contact, {}))
+        self.state: Callable[[], State] = lambda: (True, self.contact, {})
+        self.scorer = Scorer(
+            options,
+            usage=self.usage,
+            policies=policies,
+            clock=self.clock,
+            steady=steady,
+            source=StateSource(lambda: self.state()),
+        )
         self.scorer.tables.replace(Kind.NODES, [node(f"node-{i}", size) for i, size in enumerate(sizes)])
         self.scorer.tables.replace(Kind.PODS, pods)
         if not without_model:

@@ -156,7 +156,7 @@ def test_a_charge_ends_by_itself_and_what_was_decided_about_is_asked_about() -> 
         tested.put(pod)
     tested.scorer.charge_provisionally(decided, "node-1", 2.0)
     with tested.scorer.tables.changing() as cluster:
-        cluster.on_overdue = asked.extend
+        cluster.on_overdue.append(asked.extend)
         for pod in (other, decided):  # the second is no guess any more
             cluster.assume(pod, "node-2", cluster.now + 1.0)
     tested.later(3)
@@ -175,7 +175,7 @@ def test_a_new_pod_may_be_assumed_at_once_and_all_who_follow_hear_of_it_in_order
 
     with tested.scorer.tables.reading() as cluster:
         cluster.listeners.append(listener)
-        cluster.on_new_pod = came
+        cluster.on_new_pod.append(came)
     tested.put(WAITING)
     tested.put(replace(WAITING, priority=7))
     assert requested(tested) == [0, 0, 0, 2.0]

@@ -327,7 +327,7 @@ def test_whoever_wants_to_is_asked_before_an_assumption_ends() -> None:
     tested, _ = assumed(alike(3), [0, 1, 2])
     asked: list[list[str]] = []
     with tested.scorer.tables.reading() as cluster:
-        cluster.on_overdue = lambda uids: asked.append(list(uids))
+        cluster.on_overdue.append(lambda uids: asked.append(list(uids)))
     tested.later(59)
     assert asked == []
     tested.later(2)

@@ -96,7 +96,7 @@ def test_models_are_looked_for_once_the_cluster_is_read(registry: Registry) -> N
             return found
 
     tested = LiveScorer(without_model=True)
-    tested.scorer.tables.follow(lambda: (synced.is_set(), tested.clock.now, {"nodes": "listing"}))
+    tested.state = lambda: (synced.is_set(), tested.clock.now, {"nodes": "listing"})
     with ScorerBackground(tested.scorer, Watch(registry), clock=tested.clock) as background:
         with pytest.raises(InputError, match=r"could not be read within 0 s \(nodes: listing; usage: .*API server"):
             background.wait_synced(0.0)
@@ -121,7 +121,7 @@ def _until(condition: Callable[[], bool]) -> None:
 def test_readiness_waits_for_the_first_look_but_for_a_minute_at_most(registry: Registry) -> None:
     tested = LiveScorer(without_model=True)
     synced = [False]
-    tested.scorer.tables.follow(lambda: (synced[0], tested.clock.now, {}))
+    tested.state = lambda: (synced[0], tested.clock.now, {})
     background = ScorerBackground(tested.scorer, ModelWatch(registry), clock=tested.clock)
     assert not tested.scorer.status().ready
     tested.clock.now += 600  # reading a large cluster takes its time

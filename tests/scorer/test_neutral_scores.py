@@ -56,9 +56,8 @@ def test_an_explanation_for_a_component_shows_what_its_sums_are_made_of() -> Non
     tested = without_forecast(0)
     judgement = Judgement("profile online", tuple(NODES), dict.fromkeys(NODES, 7.0), n_nodes=4)
     scored = tested.scorer.score(POD, NODES, MIXED.weights)
-    tested.scorer.judge = lambda pod: judgement
     tested.scorer._policies = ByPolicy(MIXED)
-    explained = tested.scorer.explain(POD)
+    explained = tested.scorer.explain(POD, judge=lambda pod: judgement)
     for node, ranked in zip(explained.nodes, scored.ranking.tolist(), strict=True):
         assert {part.name: part.weight for part in node.contributions} == MIXED.weights
         assert next(part.score for part in node.contributions if part.name == "predicted_peak") == 50.0

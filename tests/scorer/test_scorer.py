@@ -195,9 +195,9 @@ def test_a_judged_pod_ranks_the_nodes_that_it_may_use_and_its_own_tells_why_not(
         rejections=(rejected,),
         n_nodes=4,
     )
-    explained = tested.scorer.explain(PODS[0], judgement=judgement)
+    explained = tested.scorer.explain(PODS[0], judge=lambda pod: judgement)
     assert [(one.node, one.rank) for one in explained.nodes] == [(others[1], 1), (others[0], 2), (here, None)]
     assert "rejected by NodeAffinity: no match" in explained.nodes[-1].notes
     assert explained.margin is None and explained.runner_up is None
-    named = tested.scorer.explain(PODS[0], [others[2]], judgement=judgement)
+    named = tested.scorer.explain(PODS[0], [others[2]], judge=lambda pod: judgement)
     assert [(one.node, one.rank) for one in named.nodes] == [(others[2], None)]

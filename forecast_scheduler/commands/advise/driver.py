@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from advisor.advice_binder import AdviceBinder, AdviceFigures, AdviceNotes, ShadowBinder, asks_for_advice
 from advisor.advice_metrics import AdviceCollector, FollowingCollector, PreferenceCollector
@@ -20,20 +20,26 @@ from advisor.releases_without_advice import AdviceReports, ForecastUse, Releases
 from advisor.stale_nominations import StaleNominations, ending_pods, makes_room
 from base.periodic_task import PeriodicTask
 from cluster.degradation import Level
-from forecast_scheduler.commands.schedule.live import Driven, Process
+from forecast_scheduler.commands.schedule.drivers import Driven
 from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
 from kube.leader_election.lease import Lease
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
+from placement.decisions.recorder import DecisionRecorder
 from placement.plugins import Bind
 from placement.pods_to_hold import ADVICE
+from placement.policies.provider import PolicyProvider
 from placement.preferred_nodes import PreferencesBody, PreferencesRequest, PreferredNode
+from placement.reservations.reservations import Reservations
 from scheduler.binding.in_flight_limit import InFlightLimit
-from scheduler.loop_parts import LoopParts, LoopRole
+from scheduler.loop_role import LoopRole
 from scheduler.pod_reports import LoggedReports
+from scheduler.process import Process
 from scheduler.profile import PodsToPlace
+from scheduler.scheduling_tables import ScheduleTables
+from scorer.judgement import Judge
 from scorer.scorer import Scorer
-from serving.threads import BackgroundThread
+from serving.threads import BackgroundThread, Upkeep
 
 CONTROLLER: Final = "forecast-scheduler.io/advisor"
 
@@ -60,8 +66,16 @@ class Advising:
     def may_lead(self) -> bool:
         return self._right is not None and self._right.is_granted()
 
-    def drive(self, process: Process) -> Driven:
-        recorder, scorer, names = process.recorder, process.scorer, frozenset({self._options.scheduler_name})
+    def drive(
+        self,
+        process: Process,
+        scorer: Scorer,
+        tables: ScheduleTables,
+        recorder: DecisionRecorder | None,
+        policies: PolicyProvider | None,
+        reservations: Reservations | None,
+    ) -> Driven:
+        names = frozenset({self._options.scheduler_name})
         assert recorder is not None  # `records`
         notes, forecast = AdviceNotes(recorder), _LevelSeen(scorer)
 
@@ -71,25 +85,27 @@ class Advising:
         with scorer.tables.reading() as cluster:
             gated, state = GatedPods(cluster), cluster.state
             following = Following(lambda: state.version)
-            filters = process.tables.rules.profile_filters
+            filters = tables.rules.profile_filters
             bound = BoundPods(
                 cluster,
-                process.tables.view,
+                tables.view,
                 recorder,
                 lambda pod: filters.by_scheduler_name[pod.scheduler_name](pod),
                 following,
             )
-            tenants = process.tables.tenants
+            tenants = tables.tenants
             if tenants is not None:
                 tenants.quotas.ledger.count_released(lambda pod: pod.scheduler_name in names and is_released(pod))
         scorer.tables.attach((), bound)
         if self.is_shadow:
-            labels_of = process.tables.view.index.namespaces.labels_of
-            by_policy = (lambda pod: None) if process.policies is None else process.policies.advice
+            labels_of = tables.view.index.namespaces.labels_of
+            by_policy = (lambda pod: None) if policies is None else policies.advice
             pods = PodsToPlace(names, wanted=asks_for_advice(labels_of, names, by_policy))
             role = LoopRole(
-                pods,
-                lambda parts, limit: ShadowBinder(),
+                pods=pods,
+                bind=lambda limit, judge: ShadowBinder(),
+                reports=LoggedReports(),
+                decisions=recorder,
                 writes_volumes=False,
                 looks=False,
                 may_decide=has_forecast,
@@ -97,9 +113,8 @@ class Advising:
                 looks_together=partial(PlacedTogether, fewest=FEWEST),
                 together=TOGETHER,
             )
-            return Driven(role, LoggedReports(), recorder, [], [])
+            return Driven(role, lambda judge: Upkeep())
         scorer.tables.attach((), gated)
-        scorer.tables.is_known = gated.is_echo
         # Replicas that do not lead release what is overdue, too.
         session = ApiSession(process.api, connections=_RELEASE_CONNECTIONS)
         quota_gate = None
@@ -122,17 +137,10 @@ class Advising:
             quotas=quota_gate,
         )
 
-        def ranking_of(pod: PodInfo) -> Sequence[str]:
-            with scorer.tables.reading():
-                judged = scorer.judge(pod)
-            return () if judged is None else judged.ranking
 
         def may_be_made(pod: PodInfo, node: str) -> bool:
             with scorer.tables.reading() as cluster:
                 return makes_room(ending_pods(cluster), pod, node)
-
-        def withdrawn() -> None:
-            figures.withdrawn += 1
 
         with scorer.tables.reading() as cluster:
             stale = StaleNominations(
@@ -141,13 +149,18 @@ class Advising:
                 reading=scorer.tables.reading,
                 leads=process.leads,
                 seconds=self._options.follow_timeout,
-                withdrawn=withdrawn,
+                withdrawn=figures.count_withdrawn,
             )
         scorer.tables.attach((), stale)
 
-        def bind(parts: LoopParts, limit: InFlightLimit) -> Bind:
+        def bind(limit: InFlightLimit, judge: Judge) -> Bind:
+            def ranking_of(pod: PodInfo) -> Sequence[str]:
+                with scorer.tables.reading():
+                    judged = judge(pod)
+                return () if judged is None else judged.ranking
+
             return AdviceBinder(
-                parts.session,
+                process.session,
                 limit,
                 notes=notes,
                 gated=gated,
@@ -162,48 +175,52 @@ class Advising:
             )
 
         role = LoopRole(
-            PodsToPlace(names, gate=ADVICE),
-            bind,
+            pods=PodsToPlace(names, gate=ADVICE),
+            bind=bind,
+            reports=AdviceReports(releases),
+            decisions=notes,
             writes_volumes=False,
             may_decide=has_forecast,
             looks_together=partial(PlacedTogether, fewest=FEWEST),
             together=TOGETHER,
             most_unfinished=self._options.requests_in_flight,
         )
-        upkeep = PeriodicTask("release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced)
-        self._right = RightToPatchPods(process.api, "this replica does not lead, and no new pod is held")
-        looks = PeriodicTask("right-to-release", LOOK_SECONDS, self._right.look)
+        releasing = PeriodicTask(
+            "release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced
+        )
+        right = self._right = RightToPatchPods(process.api, "this replica does not lead, and no new pod is held")
+        looks = PeriodicTask("right-to-release", LOOK_SECONDS, right.look)
         stales = PeriodicTask("stale-nominations", _STALE_SECONDS, stale.keep_up, after=lambda: scorer.tables.synced)
-        jobs: list[BackgroundThread] = [session, upkeep, looks, stales]
+        threads: list[BackgroundThread] = [session, releasing, looks, stales]
         if process.lease is not None:
-            jobs.append(_Farewell(process.lease, process.leads, releases))
-        preferred = PreferredPods(
-            scorer,
-            process.tables.view,
-            recorder,
-            n_nodes=self._options.prefer.nodes,
-            charge_seconds=self._options.prefer.charge,
-            bound_seconds=self._options.follow_timeout,
-            has_forecast=has_forecast,
-        )
-        return Driven(
-            role,
-            AdviceReports(releases),
-            notes,
-            jobs,
-            [
-                AdviceCollector(gated, releases, figures, quota_gate),
-                PreferenceCollector(preferred.figures),
-                FollowingCollector(following),
-            ],
-            [preferences_router(preferred)],
-            [PreferencesRequest, PreferencesBody, PreferredNode],
-            lambda: {
-                "leads": process.leads(),
-                "may_release": self.may_lead(),
-                "forecast": forecast.seen.value,
-            },
-        )
+            threads.append(_Farewell(process.lease, process.leads, releases))
+
+        def upkeep(judge: Judge) -> Upkeep:
+            preferred = PreferredPods(
+                scorer,
+                tables.view,
+                recorder,
+                n_nodes=self._options.prefer.nodes,
+                charge_seconds=self._options.prefer.charge,
+                bound_seconds=self._options.follow_timeout,
+                has_forecast=has_forecast,
+                judge=judge,
+            )
+            return Upkeep(
+                threads,
+                (
+                    AdviceCollector(gated, releases, figures, quota_gate),
+                    PreferenceCollector(preferred.figures),
+                    FollowingCollector(following),
+                ),
+                (preferences_router(preferred),),
+                (PreferencesRequest, PreferencesBody, PreferredNode),
+            )
+
+        def abilities() -> Mapping[str, Any]:
+            return {"leads": process.leads(), "may_release": self.may_lead(), "forecast": forecast.seen.value}
+
+        return Driven(role, upkeep, gated.is_echo, abilities)
 
 
 class _Farewell:

@@ -117,7 +117,7 @@ class _ByExtender:
         with unbound_pod(self.scorer, pod) as waiting:
             judgement = self._placing.judge(waiting, self._policies.choose(waiting), self._component.words)
             judgement = replace(judgement, runs_on=pod.node)
-            explanation = self.scorer.explain(waiting, nodes, top=top, judgement=judgement)
+            explanation = self.scorer.explain(waiting, nodes, top=top, judge=lambda _: judgement)
         gaps, unread = [*gaps_of_policies([pod], self.provider)], dict[str, int]()
         if self._objects is not None:
             gaps += gaps_of_volumes([pod], self._objects)
@@ -151,7 +151,7 @@ class _ByProfile:
         def on_look(looked: Looked) -> None:
             judgement = judge(looked)
             self._first = self._first or judgement
-            self._last = scorer.explain(looked.pod, nodes, top=top, judgement=judgement), judgement
+            self._last = scorer.explain(looked.pod, nodes, top=top, judge=lambda _: judgement), judgement
 
         planned = world.loop.run(look_at=waiting.uid, on_look=on_look)
         own = next((one for one in planned if one.pod.uid == waiting.uid), None)

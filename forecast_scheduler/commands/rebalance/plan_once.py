@@ -57,7 +57,9 @@ def _open_planning(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer,
         with prepared.following(kinds, on_file=read):
             yield prepared.scorer, prepared.background, maker
         return
-    watch = source_of(api_client(prepared.kubeconfig), [Subscription(WATCHED_BUDGETS, budgets)])
+    watch = source_of(
+        api_client(inputs.kubeconfig or settings.scorer.kubeconfig), [Subscription(WATCHED_BUDGETS, budgets)]
+    )
     with prepared.following(kinds):
         watch.start()
         try:

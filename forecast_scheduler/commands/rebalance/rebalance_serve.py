@@ -95,7 +95,7 @@ def open_rebalancer(settings: Settings, inputs: Inputs) -> Iterator[LiveRebalanc
     kept = KeptPlans(scorer.tables, ours.cooldown)
     sources = PlanSources(placing.may_go, budgets, placing.annotations_of, kept.cooling_until, kept.nodes_left)
     maker = PlanMaker(scorer.tables, sources, ours)
-    records, figures = PlanRecords(session), ExecutionFigures()
+    records, figures = PlanRecords(session, why_foreign=kept.why_foreign), ExecutionFigures()
     events = EventRecorder(
         session_post(session), what="moves", instance=instance, rate=_EVENTS_A_SECOND, burst=_EVENTS_AT_ONCE
     )

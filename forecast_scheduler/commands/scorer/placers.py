@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from cluster.tracking import TrackedCluster
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import policy_defaults, schedule_policy_defaults
 from placement.machine_groups.machine_group import MachineGroup
@@ -24,24 +25,18 @@ from profiles.gpu.profile import GPU
 from profiles.job.profile import JOB
 from profiles.lasting_filters import lasting_filters
 from profiles.online.profile import ONLINE
-from scorer.scorer import Scorer
 
 _KUBE_SCHEDULER: Final = "kube-scheduler"
 
 
-def attach_usable_nodes(scorer: Scorer, settings: Settings, provider: PolicyProvider | None) -> None:
-    """Attach the tables of nodes that pods could use to a scorer that has not read its cluster yet.
+def usable_nodes(cluster: TrackedCluster, settings: Settings, provider: PolicyProvider | None) -> UsableNodesByFilters:
+    """Return the tables of nodes that pods could use, over a cluster that was not read yet.
 
     provider : of the policy document; None = there is none
     Raises InputError if the settings name what does not exist.
     """
-    serverless = settings.schedule.job.serverless
-    with scorer.tables.reading() as cluster:
-        virtual = VirtualNodes(cluster.state, Claims(serverless))
-        usable = UsableNodesByFilters(cluster, list(_placers(settings, provider, virtual)), virtual)
-        for follower in (virtual, usable):
-            scorer.tables.attach((), follower)
-        cluster.usable_nodes = usable
+    virtual = VirtualNodes(cluster.state, Claims(settings.schedule.job.serverless))
+    return UsableNodesByFilters(cluster, list(_placers(settings, provider, virtual)), virtual)
 
 
 def _placers(settings: Settings, provider: PolicyProvider | None, virtual: VirtualNodes) -> Iterator[PlacingScheduler]:

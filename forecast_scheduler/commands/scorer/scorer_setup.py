@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final
 from base.errors import ForecastError, InputError
 from base.progress import silent
 from cluster.live.usage import UsageSource
+from cluster.live_tables import LiveTables
 from cluster.model_watch import ModelWatch
+from cluster.state_source import State, StateSource
 from cluster.tables.cluster_file import ClusterObjects, read_cluster_file
 from forecast.calendar import Calendar
 from forecast.published_models import Registry
 from forecast_scheduler.commands.model_registry import open_registry
-from forecast_scheduler.commands.scorer.placers import attach_usable_nodes
+from forecast_scheduler.commands.scorer.placers import usable_nodes
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage, RecordedUsage
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import scorer_options
@@ -35,7 +37,8 @@ from trainer.prometheus.live_usage import LiveUsage
 from trainer.prometheus.prometheus_connection import PrometheusConnection
 
 if TYPE_CHECKING:
-    from kube.client.kubernetes_source import ResourceSource
+    from kube.client.kubernetes_contract import WatchStatus
+    from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 
 _FORBIDDEN: Final = "403 "
 
@@ -78,7 +81,7 @@ class PreparedScorer:
     scorer: Scorer
     background: ScorerBackground
     inputs: Inputs
-    kubeconfig: Path | None
+    source: WatchedCluster | ReadFile
     reservations: Reservations
 
     @contextmanager
@@ -86,26 +89,28 @@ class PreparedScorer:
         self,
         kinds: Collection[Kind] = (),
         on_file: Callable[[ClusterObjects], object] = lambda objects: None,
+        is_known: Callable[[bytes], bool] = lambda line: False,
     ) -> Iterator[None]:
         """Follow the cluster while the context lasts.
 
-        kinds   : of objects that attached tables need in addition to the scorer's
-        on_file : called with the objects of a cluster file before nodes and pods are read, for tables that watch
-                  further resources
+        kinds    : of objects that attached tables need in addition to the scorer's
+        on_file  : called with the objects of a cluster file before nodes and pods are read, for tables that watch
+                   further resources
+        is_known : whether an event of a pod says nothing new, by its line of the watch
         Raises InputError: a file that cannot be read, an API server that cannot be reached.
         """
-        inputs, kinds = self.inputs, (*SCORED_KINDS, *kinds)
-        if inputs.cluster is not None:
-            objects = inputs.objects or read_cluster_file(inputs.cluster)
-            _load_file(self.scorer, inputs.cluster, objects, kinds, on_file, self.reservations)
+        source, tables, kinds = self.source, self.scorer.tables, (*SCORED_KINDS, *kinds)
+        if isinstance(source, ReadFile):
+            assert self.inputs.cluster is not None
+            objects = self.inputs.objects or read_cluster_file(self.inputs.cluster)
+            source.fill(tables, self.reservations, kinds, objects, on_file)
             yield
             return
-        sources = _follow(self.scorer, self.kubeconfig, kinds, self.reservations)
+        source.start(tables, self.reservations, kinds, is_known)
         try:
             yield
         finally:
-            for source in sources:
-                source.stop()
+            source.stop()
 
 
 @contextmanager
@@ -149,19 +154,26 @@ def prepare_scorer(
             calendar = _calendar_in_use(registry)
     clock = clock_from(inputs.at, calendar)
     options = scorer_options(settings)
+    kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
+    source = WatchedCluster(kubeconfig) if inputs.cluster is None else ReadFile(inputs.cluster)
     scorer = Scorer(
-        options, usage=usage(clock) if predicts else None, policies=policies, clock=clock, steady=running_time
+        options,
+        usage=usage(clock) if predicts else None,
+        policies=policies,
+        clock=clock,
+        steady=running_time,
+        source=source,
+        usable_nodes=lambda cluster: usable_nodes(cluster, settings, policies),
     )
     models = ModelWatch(registry) if registry is not None else None
     background = ScorerBackground(scorer, models, clock=clock)
-    attach_usable_nodes(scorer, settings, policies)
     reservations = Reservations(
         scorer.tables.changing,
         clock=clock,
         default_name=settings.schedule.scheduler_name,
         places=places,
     )
-    return PreparedScorer(scorer, background, inputs, inputs.kubeconfig or settings.scorer.kubeconfig, reservations)
+    return PreparedScorer(scorer, background, inputs, source, reservations)
 
 
 def check_inputs(inputs: Inputs) -> None:
@@ -182,75 +194,103 @@ def _calendar_in_use(registry: Registry) -> Calendar:
         return Calendar()
 
 
-def _load_file(
-    scorer: Scorer,
-    path: Path,
-    objects: ClusterObjects,
-    kinds: Collection[Kind],
-    on_file: Callable[[ClusterObjects], object],
-    reservations: Reservations,
-) -> None:
-    try:
-        on_file(objects)
-        reserved = objects.of(WATCHED_RESERVATIONS)
-    except UndecodableObject as error:
-        raise InputError(f"cluster file {path}: {error}; mend the object or leave it out") from error
-    for kind, others in objects.others.items():
-        if kind in kinds:
-            scorer.tables.replace(kind, others)
-    scorer.tables.replace(Kind.REPLICA_SETS, objects.replica_sets)
-    scorer.tables.replace(Kind.JOBS, objects.jobs)
-    scorer.tables.replace(Kind.NODES, objects.nodes)
-    scorer.tables.replace(Kind.PODS, objects.pods)
-    reservations.replace(reserved)
-    words = {"cluster": f"file {path.name}, as it was exported"}
-    scorer.tables.follow(lambda: (True, None, words))
+class WatchedCluster(StateSource):
+    """The API server as the source of the tables, from `start` on. kubeconfig: None = in-cluster, else kubectl's."""
 
+    def __init__(self, kubeconfig: Path | None) -> None:
+        super().__init__(self._status)
+        self._kubeconfig = kubeconfig
+        self._objects: KubernetesSource | None = None
+        self._rooms: ResourceSource | None = None
 
-def _follow(
-    scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind], reservations: Reservations
-) -> tuple[ResourceSource, ...]:
-    from kube.client.api_server_version import ApiServerVersion
-    from kube.client.kubernetes_client import api_client, check_access
-    from kube.client.kubernetes_source import KubernetesSource, source_of
+    def start(
+        self, tables: LiveTables, reservations: Reservations, kinds: Collection[Kind], is_known: Callable[[bytes], bool]
+    ) -> None:
+        """Begin to fill the tables. Raises InputError for an API server that cannot be reached."""
+        from kube.client.api_server_version import ApiServerVersion
+        from kube.client.kubernetes_client import api_client, check_access
+        from kube.client.kubernetes_source import KubernetesSource, source_of
 
-    api = api_client(kubeconfig, connections=len(kinds) + 2)  # each watch has one
-    check_access(api, kinds)
-    version = ApiServerVersion(api, scorer.tables.follow_version)
-    tables = scorer.tables
-    source = KubernetesSource(api, tables, kinds=kinds, version=version.read, is_known=tables.is_known)
-    reserved = source_of(api, (reservations.subscription(),))
+        api = api_client(self._kubeconfig, connections=len(kinds) + 2)  # each watch has one
+        check_access(api, kinds)
+        version = ApiServerVersion(api, tables.follow_version)
+        self._objects = KubernetesSource(api, tables, kinds=kinds, version=version.read, is_known=is_known)
+        self._rooms = source_of(api, (reservations.subscription(),))
+        self._objects.start()
+        self._rooms.start()
 
-    def reserved_known() -> bool:
-        """Room that is not known yet would be given away. Without the right to read it, that is all there is."""
-        status = reserved.statuses()[WATCHED_RESERVATIONS.plural]
-        return status.synced or status.last_error.startswith(_FORBIDDEN)
+    def stop(self) -> None:
+        """End all watches."""
+        for source in filter(None, (self._objects, self._rooms)):
+            source.stop()
 
-    def how_it_goes() -> tuple[bool, float | None, Mapping[str, str]]:
-        status = source.status()
+    def read_again(self) -> Callable[[], bool]:
+        objects, rooms = self._objects, self._rooms
+        if objects is None or rooms is None:
+            return lambda: False
+        done = objects.list_again((Kind.NODES.value, Kind.PODS.value))
+        rooms_done = rooms.list_again((WATCHED_RESERVATIONS.plural,))
+        return lambda: done() and (rooms_done() or not rooms.synced)
+
+    def pods_version(self) -> int:
+        return 0 if self._objects is None else version_number(self._pods(self._objects).resource_version) or 0
+
+    def pod_event_version(self) -> int:
+        return 0 if self._objects is None else version_number(self._pods(self._objects).event_version) or 0
+
+    # Inside
+
+    @staticmethod
+    def _pods(source: KubernetesSource) -> WatchStatus:
+        return source.status()[Kind.PODS]
+
+    def _status(self) -> State:
+        if self._objects is None or self._rooms is None:
+            return False, None, {}
+        status = self._objects.status()
         contacts = [status[kind].last_contact for kind in (Kind.NODES, Kind.PODS)]
         known = [contact for contact in contacts if contact is not None]
         words = {kind.value: one.last_error or ("watched" if one.synced else "listing") for kind, one in status.items()}
-        return source.synced and reserved_known(), min(known) if len(known) == len(contacts) else None, words
+        is_read = self._objects.synced and _are_known(self._rooms)
+        return is_read, min(known) if len(known) == len(contacts) else None, words
 
-    anew = (Kind.NODES.value, Kind.PODS.value)
 
-    def read_again() -> Callable[[], bool]:
-        done, reserved_done = source.list_again(anew), reserved.list_again((WATCHED_RESERVATIONS.plural,))
-        return lambda: done() and (reserved_done() or not reserved.synced)
+def _are_known(rooms: ResourceSource) -> bool:
+    """Room that is not known yet would be given away. Without the right to read it, that is all there is."""
+    status = rooms.statuses()[WATCHED_RESERVATIONS.plural]
+    return status.synced or status.last_error.startswith(_FORBIDDEN)
 
-    def number(version: str) -> int:
-        return version_number(version) or 0
 
-    scorer.tables.follow(
-        how_it_goes,
-        read_again,
-        lambda: number(source.status()[Kind.PODS].resource_version),
-        lambda: number(source.status()[Kind.PODS].event_version),
-    )
-    source.start()
-    reserved.start()
-    return source, reserved
+class ReadFile(StateSource):
+    """A cluster file as the source of the tables."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(lambda: (self._is_read, None, {"cluster": f"file {path.name}, as it was exported"}))
+        self._path, self._is_read = path, False
+
+    def fill(
+        self,
+        tables: LiveTables,
+        reservations: Reservations,
+        kinds: Collection[Kind],
+        objects: ClusterObjects,
+        on_file: Callable[[ClusterObjects], object],
+    ) -> None:
+        """Put everything into the tables. Raises InputError for an object that cannot be read."""
+        try:
+            on_file(objects)
+            reserved = objects.of(WATCHED_RESERVATIONS)
+        except UndecodableObject as error:
+            raise InputError(f"cluster file {self._path}: {error}; mend the object or leave it out") from error
+        for kind, others in objects.others.items():
+            if kind in kinds:
+                tables.replace(kind, others)
+        tables.replace(Kind.REPLICA_SETS, objects.replica_sets)
+        tables.replace(Kind.JOBS, objects.jobs)
+        tables.replace(Kind.NODES, objects.nodes)
+        tables.replace(Kind.PODS, objects.pods)
+        reservations.replace(reserved)
+        self._is_read = True
 
 
 def live_usage(settings: Settings, url: str | None) -> LiveUsage | None:

@@ -62,7 +62,6 @@ class DraTable(NodesAndPodsOnly):
                  changed; under the lock, only if a pod was rejected since the last call
     on_devices : called with the names of nodes, None = all, whose devices, or their users, changed; under the lock
     on_pod     : called with each pod with claims that has changed, or is gone; under the lock
-    read_again : begins to read claims anew, and returns a function that says whether that is done
     """
 
     def __init__(
@@ -80,7 +79,6 @@ class DraTable(NodesAndPodsOnly):
         self.on_room: list[Callable[[], None]] = []
         self.on_pod: list[Callable[[PodInfo], None]] = []
         self.on_devices: list[Callable[[Collection[str] | None], None]] = []
-        self.read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
         self.inventory = DeviceInventory()
         self.class_of: dict[str, ClassInfo] = {}
         self.used: dict[DeviceId, set[ClaimKey]] = {}

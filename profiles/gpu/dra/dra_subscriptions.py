@@ -21,18 +21,12 @@ def dra_subscriptions(table: DraTable) -> tuple[Subscription[Any], ...]:
     )
 
 
-def read_claims_with(table: DraTable, source: ResourceSource) -> None:
-    """Have `read_again` of the table list claims with this source of `dra_subscriptions` from now on.
+def read_claims_again(source: ResourceSource) -> Callable[[], bool]:
+    """List claims with this source of `dra_subscriptions`.
 
-    Pods with claims wait until their claims have been listed: by then all that are allocated are known, and no device
-    is taken for free that is not.
-    """
-    table.read_again = lambda: _claims_again(source)
-
-
-def _claims_again(source: ResourceSource) -> Callable[[], bool]:
-    """Return a function that says whether all claims are known that were allocated before this moment, or that none can
-    be read. As long as none was ever listed, pods with claims wait anyhow, and others need not wait with them.
+    Returns a function that says whether all claims are known that were allocated before this moment, or that none can
+    be read. Pods with claims wait until then: no device is taken for free that is not. As long as no claim was ever
+    listed they wait anyhow, and others need not wait with them.
     """
     plural = WATCHED_CLAIMS.plural
     is_listed = source.list_again({plural})

@@ -33,13 +33,14 @@ _MANY = 32
 class Stretches:
     """room: (n_stretches,) of each; first: (n,) trainings count in full in stretches up to and including this one."""
 
-    def __init__(self, leads: Floats, room: Room) -> None:
-        """leads: (n,) seconds until each is drained."""
+    def __init__(self, leads: Floats, room: Room, *, draining: float = 0.0) -> None:
+        """leads: (n,) seconds until each is drained; draining: GPUs that are in use throughout."""
         ends = np.unique(leads)
         self.last: Ints = np.searchsorted(ends, leads)
         begins = [0.0, *ends.tolist()][: len(ends)]
         self._in_full = (np.arange(len(ends))[:, None] <= self.last[None, :]).astype(np.float64)  # (n_stretches, n)
-        self.room = np.array([room(begin, end) for begin, end in zip(begins, ends.tolist(), strict=True)])
+        rooms = [room(begin, end) for begin, end in zip(begins, ends.tolist(), strict=True)]
+        self.room = np.array(rooms) - draining
 
     def used(self, full: Floats, least: Floats) -> Floats:
         """(n_stretches,) GPUs. full, least: (n,) of each training until it is drained, and after."""

@@ -259,8 +259,7 @@ def _grown(
     spent: int,
 ) -> list[int]:
     """Replicas after those that may have grown."""
-    lasting = Stretches(leads + options.dwell, room)
-    lasting.room = lasting.room - sum(one.draining for one in mine)
+    lasting = Stretches(leads + options.dwell, room, draining=sum(one.draining for one in mine))
     may = [_may_grow(one, now, options, zone) and spent + 2 <= options.moves_per_day for one in mine]
     floors, leasts = list(now_have), [min(one.least, n) for one, n in zip(mine, now_have, strict=True)]
     # Those that were stopped come first, the most important and the oldest of them before others.

@@ -144,8 +144,8 @@ class Planner:
     def plan(self) -> None:
         """Plan, and let the gate go by it."""
         began, now = self._stopwatch(), self._clock()
-        self._planned_at, self._gate.has_new = now, False
-        held = self._gate.held()
+        self._planned_at = now
+        held = self._gate.take_held()
         load, looked = self._look(held, now)
         self._forget(held, looked, now)
         if load is None:

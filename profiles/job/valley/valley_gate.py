@@ -136,6 +136,11 @@ class ValleyGate:
         """Return a copy of the held pods by UID. Some may have been released since."""
         return self._held.copy()
 
+    def take_held(self) -> dict[str, HeldJobPod]:
+        """Return the same for a plan: none of them is new any more."""
+        self.has_new = False
+        return self.held()
+
     def forget(self, uid: str) -> None:
         """It does not wait any more."""
         self._held.pop(uid, None)

@@ -75,7 +75,8 @@ async def explain(request: Request, service: ReadyService) -> Response:
             asked = decode_explain(content, service.options.max_nodes)
             pod = pod_of(asked.pod, service.scorer)
         with service.metrics.stage("explain"):
-            explanation = service.scorer.explain(pod, asked.nodes, asked.weights, top=asked.top)
+            judge = service.judge if asked.weights is None else None
+            explanation = service.scorer.explain(pod, asked.nodes, asked.weights, top=asked.top, judge=judge)
         return json_response(explanation)
 
     return await service.in_thread(explained)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from cluster.model_watch import LoadedModel
+from cluster.state_source import StateSource
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
@@ -99,7 +100,7 @@ def varied_cluster(
     rng = np.random.default_rng(seed)
     n_services = 6
     made = large_cluster(n_nodes, 6 * n_nodes, n_services, first_day=datetime.fromtimestamp(NOW, UTC).date(), seed=seed)
-    scorer = Scorer(ScorerOptions(), clock=lambda: NOW)
+    scorer = Scorer(ScorerOptions(), clock=lambda: NOW, source=StateSource(lambda: (True, NOW, {})))
     with scorer.tables.reading() as cluster:
         view = ClusterView(cluster, PlacementIndex(cluster.state))
         if run_of is not None:
@@ -119,7 +120,6 @@ def varied_cluster(
         for i, pod in enumerate(made.pods)
     ]
     scorer.tables.replace(Kind.PODS, pods)
-    scorer.tables.follow(lambda: (True, NOW, {}))
     if with_model:
         scorer.tables.install(LoadedModel("1", made.model, {}))
     waiting: list[PodInfo] = []

@@ -114,7 +114,7 @@ def test_room_is_kept_for_a_gang_against_others_and_ends_with_one_of_its_members
     assert world.nominated.kept(members[0], n_rows)[0].sum() == 0, "members share what is kept for them"
     assert world.nominated.kept(pod("x", priority=10), n_rows)[0].sum() == 2
     withdrawn: list[str] = []
-    world.nominated.withdrawn = lambda pod: withdrawn.append(pod.name)
+    world.nominated.on_withdrawn.append(lambda pod: withdrawn.append(pod.name))
     world.scorer.tables.delete(Kind.PODS, members[1])
     assert not len(world.nominated) and withdrawn == ["high-0"]
 

@@ -44,7 +44,7 @@ def replica(me: str, *, leads: bool = False, **settings: Any) -> ShardTables:
     held = ShardLeases(cast(LeaseSet, Held(me)), cast(ApiClient, None), lambda: leads)
     tables = schedule_tables(LiveScorer(without_model=True).scorer, made, NodeRuleOptions(), None, held).shards
     assert tables is not None
-    tables.responsibility.dispatcher = dispatcher(HOLDERS, {})
+    tables.responsibility.use(dispatcher(HOLDERS, {}))
     tables.ownership.use([number for number, holder in HOLDERS.items() if holder == me])
     return tables
 

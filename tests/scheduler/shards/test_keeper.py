@@ -18,6 +18,7 @@ from kube.leader_election.lease_set import LeaseSet
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo, PodPhase
 from scheduler.loop_settings import ShardOptions
+from scheduler.shards.alone_leader import AloneLeader
 from scheduler.shards.assignment import Dispatcher
 from scheduler.shards.keeper import ShardKeeper
 from scheduler.shards.node_moves import NodeMoves
@@ -70,12 +71,14 @@ class KeepingReplica(Replica):
             clock=self.clock,
             wall=lambda: 1.7e9 + world.now,
         )
+        self.leader = AloneLeader(lambda: self.leads_instead or world.leader() is self, clock=self.clock)
         self.keeper = ShardKeeper(
             self.leases,
             LEASE,
             world.options,
             self.ownership,
             self.moves,
+            self.leader,
             locked=self.locked,
             read_again=self._read_again,
             unhealthy=lambda: "the loop hangs" if self.has("hangs") else "",
@@ -350,15 +353,15 @@ def test_a_leader_that_left_out_an_event_decides_alone_only_once_it_has_read_all
     world.seconds(6)
     leader = world.leader()
     assert leader is not None
-    leader.keeper.decides_alone()
+    leader.leader.decides_alone()
     world.seconds(3)
-    assert leader.keeper.decides_alone()
+    assert leader.leader.decides_alone()
     leader.clock.now += 1000.0
-    assert not leader.keeper.follows_all()
+    assert not leader.leader.follows_all()
     leader.clock.now -= 1000.0
-    assert not leader.keeper.decides_alone()
+    assert not leader.leader.decides_alone()
     world.seconds(2)
-    assert leader.keeper.decides_alone()
+    assert leader.leader.decides_alone()
 
 
 @pytest.mark.parametrize("change", ["a node comes", "a node is in another shard", "a room is held", "a room is taken"])

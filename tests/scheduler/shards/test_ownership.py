@@ -26,8 +26,9 @@ def test_the_filter_rejects_the_nodes_of_others_and_no_preemption_helps() -> Non
     view = ClusterView(replica.cluster, PlacementIndex(replica.cluster.state))
     rejected = rejections(replica.ownership, pod("pod"), view)
     assert rejected == {"b": ("node(s) belonged to another replica", False)}
-    replica.ownership.everywhere = True
-    assert rejections(replica.ownership, pod("pod"), view) == {}
+    with replica.ownership.lifted():
+        assert rejections(replica.ownership, pod("pod"), view) == {}
+    assert rejections(replica.ownership, pod("pod"), view) == rejected
 
 
 def test_nothing_is_bound_once_the_lease_is_lost() -> None:

@@ -77,7 +77,7 @@ class World:
             unit_of=unit_by_owner,
             reason=lambda pod: reason,
         )
-        responsibility.dispatcher = dispatcher({0: "a", 1: "b", 2: "c"}, {})
+        responsibility.use(dispatcher({0: "a", 1: "b", 2: "c"}, {}))
         self.wanted, self.served_units = dict[str, list[str]](), list[str]()
         self.passed: dict[str, PassedOn] = {}
         self.alone = DecidedAlone(lambda: True)
@@ -104,7 +104,7 @@ class World:
         found = [queued.pod.uid for queued, _ in decisions.placed] + [one.pod.uid for one in decisions.unfinished]
         found += [queued.pod.uid for one in decisions.rejected for queued in one.pods]
         assert sorted(found) == sorted(one.pod.uid for one in pods)
-        assert not self.replica.ownership.everywhere
+        assert not self.replica.ownership._is_lifted
         return decisions
 
 

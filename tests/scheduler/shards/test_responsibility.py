@@ -51,8 +51,9 @@ class World:
             shard_of=lambda node: SHARD_OF.get(node, -1),
             unit_of=unit_by_owner,
             reason=lambda pod: self.reason,
+            leads=lambda: leads,
         )
-        one.dispatcher, one.leads = dispatcher(HOLDERS, {}), lambda: leads
+        one.use(dispatcher(HOLDERS, {}))
         return one
 
 
@@ -99,7 +100,7 @@ def test_a_pod_that_is_sent_to_a_shard_is_its_owners_and_the_leaders_when_that_o
     pods = [passed(pod_info(f"pod-{i}"), PassedOn(3, 1)) for i in range(20)]
     assert {world.owner(pod) for pod in pods} == {"b"}
     for one in world.replicas.values():
-        one.dispatcher = dispatcher({0: "a", 2: "c"}, {})
+        one.use(dispatcher({0: "a", 2: "c"}, {}))
     assert {world.owner(pod) for pod in pods} == {"c"}
 
 

@@ -36,7 +36,7 @@ class World:
             reason=lambda pod: "",
             gangs=self.gangs,
         )
-        self.responsibility.dispatcher = dispatcher({0: "a", 1: "b", 2: "c"}, {})
+        self.responsibility.use(dispatcher({0: "a", 1: "b", 2: "c"}, {}))
 
     def put(self, name: str, said: PassedOn = NOTHING, constraints: PodConstraints | None = None) -> PodInfo:
         made = replace(pod_info(name), labels={GROUP_LABEL: "gang"}, annotations={PASSED_ON: said.text})

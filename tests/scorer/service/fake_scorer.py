@@ -15,6 +15,7 @@ from forecast.model_findings import ModelFinding
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer import answers
+from scorer.judgement import Judge
 from scorer.scorer_api import NodeFigures, Scored
 from testing.objects import pod_info
 
@@ -111,6 +112,7 @@ class FakeScorer:
         weights: Mapping[str, float] | None = None,
         *,
         top: int = 10,
+        judge: Judge | None = None,
     ) -> answers.Explanation:
         scored = self.score(pod, nodes, weights)
         order = np.argsort(-scored.scores, kind="stable")

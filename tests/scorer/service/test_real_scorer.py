@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster.state_source import StateSource
 from cluster.tables.cluster_file import parse_cluster
 from kube.decoding.decoding import Kind
 from scorer.scorer import Scorer
@@ -45,11 +46,10 @@ def _pod(number: int, node: str) -> dict[str, object]:
 def real() -> Scorer:
     items = [_node(f"node-{i}") for i in range(3)] + [_pod(i, "node-0") for i in range(5)]
     objects = parse_cluster(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}).encode())
-    scorer = Scorer()
+    began = time.time()
+    scorer = Scorer(source=StateSource(lambda: (True, began, {"cluster": "made up"})))
     scorer.tables.replace(Kind.NODES, objects.nodes)
     scorer.tables.replace(Kind.PODS, objects.pods)
-    began = time.time()
-    scorer.tables.follow(lambda: (True, began, {"cluster": "made up"}))
     return scorer
 
 

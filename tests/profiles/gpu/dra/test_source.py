@@ -12,7 +12,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from kube.client.kubernetes_source import source_of
 from profiles.gpu.dra.claim_table import DraTable
-from profiles.gpu.dra.dra_subscriptions import dra_subscriptions, read_claims_with
+from profiles.gpu.dra.dra_subscriptions import dra_subscriptions, read_claims_again
 from testing.placement.views import node_named, view_of
 from testing.waiting import eventually
 from tests.profiles.gpu.dra.manifests import Manifest, claim
@@ -59,10 +59,9 @@ class ApiServer:
         self.table = DraTable(view_of([node_named("a")]).state, threading.RLock)
         api = ApiClient(Configuration(host=f"http://127.0.0.1:{self.http.server_port}"))
         self.source = source_of(api, dra_subscriptions(self.table))
-        read_claims_with(self.table, self.source)
 
     def read_again(self) -> Callable[[], bool]:
-        return self.table.read_again()
+        return read_claims_again(self.source)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cluster.model_watch import LoadedModel
+from cluster.state_source import StateSource
 from forecast.model import PeakModel
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
@@ -121,8 +122,8 @@ class World:
         **options: Any,
     ) -> None:
         self.clock = SettableClock(moment(hour))
-        self.scorer, self.options = Scorer(clock=self.clock), OPTIONS.replace(**options)
-        self.scorer.tables.follow(lambda: (True, self.clock.now, {}))
+        source = StateSource(lambda: (True, self.clock.now, {}))
+        self.scorer, self.options = Scorer(clock=self.clock, source=source), OPTIONS.replace(**options)
         self.queue, self.metrics = Queue(), TideMetrics()
         self.told: list[tuple[str, str, str]] = []
         self.table = self._table(groups)

@@ -1,4 +1,4 @@
-"""What the loop of the scheduling profiles is made of, and what it does with a decision."""
+"""What the loop of the scheduling profiles does with a decision."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ from typing import Protocol
 
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
-from kube.session.api_session import ApiSession
 from placement.decisions.decision import Advice
 from placement.filters.filter import ClusterView
 from placement.plugins import Bind
-from placement.policies.policy import Policies
-from placement.reservations.reservations import Reservations
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding_results import Telling
 from scheduler.profile import PodsToPlace, SchedulingProfile
-from scheduler.schedule_settings import LoopSettings
 from scheduler.scheduler import Together
-from scheduler.scheduling_metrics import SchedulingMetrics
-from scheduler.scheduling_tables import ScheduleTables
-from scorer.scorer import Scorer
+from scorer.judgement import Judge
 from serving.threads import BackgroundThread
 
 
@@ -43,12 +37,14 @@ LooksTogether = Callable[[ClusterView, AssumingCluster, Mapping[str, SchedulingP
 """(what filters see, the tables, profiles by scheduler name)"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoopRole:
     """What becomes of a decision: the pod is bound, its node is advised to kube-scheduler, or it is only reported.
 
     pods           : which pods are decided about
-    bind           : makes the plugin that carries decisions out; the limit is of its requests
+    bind           : makes the plugin that carries decisions out; the limit is of its requests, the judge of the loop
+    reports        : to users
+    decisions      : records why each pod got its node; None = not recorded
     writes_volumes : claims get the node of their pod before that
     looks          : pods of which nothing is seen for long are looked at
     may_decide     : quick; asked before every unit, in addition to the Lease
@@ -58,7 +54,9 @@ class LoopRole:
     """
 
     pods: PodsToPlace
-    bind: Callable[[LoopParts, InFlightLimit], Bind]
+    bind: Callable[[InFlightLimit, Judge], Bind]
+    reports: LoopReports
+    decisions: Advised | None = None
     writes_volumes: bool = True
     looks: bool = True
     may_decide: Callable[[], bool] = lambda: True
@@ -66,30 +64,3 @@ class LoopRole:
     looks_together: LooksTogether | None = None
     most_unfinished: int = 4096
     together: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class LoopParts:
-    """What a loop is made of.
-
-    role      : what becomes of its decisions
-    waits_for : what has to be read before the first pod is placed, "" = nothing any more
-    may_write : whether this replica leads and is no dry run; the session asks it, too
-    instance  : name of this replica, as events show it
-    decisions : records why each pod got its node; None = not recorded
-    reservations : that this process places; None = it places none
-    """
-
-    settings: LoopSettings
-    role: LoopRole
-    scorer: Scorer
-    tables: ScheduleTables
-    policies: Policies
-    session: ApiSession
-    reports: LoopReports
-    metrics: SchedulingMetrics
-    waits_for: Callable[[], str]
-    may_write: Callable[[], bool]
-    instance: str
-    decisions: Advised | None = None
-    reservations: Reservations | None = None
