@@ -118,8 +118,8 @@ class Extender:
         self._scoring, self._settling = threading.Lock(), threading.Lock()
         with scorer.tables.reading() as cluster:
             self._tables = cluster
-            self.rules = node_rules(cluster, self.options.rules, None, clock=clock)
-            self.rules.choose_by(self._policies)
+            rules = node_rules(cluster, self.options.rules, None, clock=clock)
+            self.rules = rules.under(lambda pod: self._policies.choose(pod).policy.cards)
             self._view = ClusterView(cluster, PlacementIndex(cluster.state), self.rules.tables)
             scorer.tables.attach(INDEXED_KINDS, self._view.index)
             for follower in self.rules.followers():

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kubernetes.client import ApiClient
@@ -29,8 +29,9 @@ from cluster.tables.state import ClusterState
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo
-from placement.card_types.card_types import CardPlugins, card_plugins
-from placement.devices.device_table import Choose, DeviceTable
+from placement.card_types.card_types import CardPlugins, CardTypes, card_plugins
+from placement.card_types.listed_cards import ListedCards
+from placement.devices.device_table import DeviceTable
 from placement.devices.gpu_devices import GpuDevices
 from placement.filters.filter import ClusterView, Filter
 from placement.filters.pod_annotations import MACHINE_GROUP
@@ -38,7 +39,6 @@ from placement.machine_groups.machine_group_order import GroupPlugins, group_plu
 from placement.node_rule_settings import NodeRuleOptions, TopologyOptions
 from placement.plugins import NodePreference
 from placement.pod_groups.pod_group import GangLookup
-from placement.policies.policy import Policies
 from placement.reservations.reserved_room import ReservedRoom
 from placement.reservations.reserved_targets import ReservedTargets
 from placement.topology.gang_domains import FiltersOf
@@ -98,8 +98,8 @@ def topology_plugins(
     if not options.node_topologies:
         return TopologyPlugins(None, of_gangs, None, None, None)
     zones = ZoneTable(state, options, clock=clock)
-    cards = NearCards(zones, devices, devices.choose)
-    devices.choose = cards.choose
+    cards = NearCards(zones, devices)
+    devices.choosers.append(cards.choose)
     return TopologyPlugins(zones, of_gangs, NodeResourceTopologyMatch(zones), cards, WholeCores(zones))
 
 
@@ -108,7 +108,7 @@ class ProfileFilters:
     """All filters that a pod has to pass, by its profile: members of one gang may be of several. The profiles are made
     last, and filled in here."""
 
-    by_scheduler_name: Mapping[str, FiltersOf] = field(default_factory=dict)
+    by_scheduler_name: dict[str, FiltersOf] = field(default_factory=dict)
 
     def __call__(self, pod: PodInfo) -> Sequence[Filter]:
         filters_of = self.by_scheduler_name.get(pod.scheduler_name)
@@ -154,13 +154,6 @@ class NodeRules:
         """What a pod says once it is bound: which cards it has. For any thread."""
         return self.devices.annotations_of(pod, node)
 
-    def choose_devices_by(self, choose: Choose) -> None:
-        """Set who chooses the cards of a node for a pod, where topology has nothing to say."""
-        if self.topology.cards is None:
-            self.devices.choose = choose
-        else:
-            self.topology.cards.otherwise = choose
-
     def in_place_of(self, filters: Iterable[Filter]) -> tuple[Filter, ...]:
         """The filters of a policy, those with tables in the place of those without."""
         ours = {one.name: one for one in self.filters}
@@ -180,9 +173,10 @@ class NodeRules:
         order = ((self.groups.filter, self.groups.order), (self.cards.types, self.cards.types))
         return (self.room, self.reserved, *(preference for of_rule, preference in order if of_rule.name in names))
 
-    def choose_by(self, policies: Policies) -> None:
-        """Take what a policy says of cards from these."""
-        self.cards.types.rule_of = lambda pod: policies.choose(pod).policy.cards
+    def under(self, rule_of: Callable[[PodInfo], ListedCards]) -> NodeRules:
+        """Return the same rules by what a policy says of cards. rule_of: of a pod."""
+        types = CardTypes(self.devices, self.cards.scarcity, rule_of)
+        return replace(self, cards=replace(self.cards, types=types))
 
     # Of the process
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kube.objects.objects import RESERVATION, PodInfo
 from kube.session.api_session import ApiSession
+from placement.card_types.listed_cards import ListedCards
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -88,7 +89,11 @@ def assembled_profiles(
     volumes : None = they are not bound
     open_gate : scheduling gate that keeps no pod from a node
     """
-    guard, rules = NodeGuard(tables.view.state), tables.rules
+
+    def cards_of(pod: PodInfo) -> ListedCards:
+        return policies.choose(pod).policy.cards
+
+    guard, rules = NodeGuard(tables.view.state), tables.rules.under(cards_of)
     of_volumes = () if volumes is None else (volumes,)
     of_devices = NominatedDevices(rules.devices, tables.nominated)
     gates = (SchedulingGates(open_gate),) if open_gate else ()
@@ -134,8 +139,7 @@ def assembled_profiles(
         )
 
     profiles = {settings.scheduler_names[name]: profile(name, own) for name, own in tables.profiles.items()}
-    rules.profile_filters.by_scheduler_name = {name: one.filters_of for name, one in profiles.items()}
-    rules.choose_by(policies)
+    rules.profile_filters.by_scheduler_name.update({name: one.filters_of for name, one in profiles.items()})
     return profiles
 
 

@@ -39,12 +39,6 @@ NOT_OURS: Final = {
 OUTSIDE: Final = {
     "TrackedCluster.now": "LiveTables, which holds the cluster and its lock, lets time pass",
     "ClusterState.version": "LiveTables is told the version of the API server",
-    # To become arguments of constructors:
-    "CardTypes.rule_of": "a policy",
-    "DeviceTable.choose": "the GPU profile, topology",
-    "DeviceTable.offered": "the GPU profile",
-    "NearCards.otherwise": "the GPU profile",
-    "ProfileFilters.by_scheduler_name": "profiles are made last",
 }
 """Attributes by class that files elsewhere may assign, with the reason."""
 

@@ -23,7 +23,7 @@ from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.guarded_plugin import plugin_points
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.node_order import order_points
-from placement.node_rules import node_rules
+from placement.node_rules import NodeRules, node_rules
 from placement.policies.policy import ChosenPolicy, Policy
 from placement.policies.provider import PolicyProvider
 from placement.scores.default_scores import POINT_VALUE, default_parts
@@ -169,10 +169,12 @@ class Placing:
 
     def _filters_of(self, policy: Policy) -> tuple[Filter, ...]:
         # kube-scheduler runs all of its own whatever a policy says.
-        self.rules.cards.types.rule_of = lambda pod: policy.cards
         self.rules.look()
         ours = (one for one in policy.filters if one.name not in STANDARD_FILTERS)
-        return (*self._standard, *self.rules.in_place_of(ours))
+        return (*self._standard, *self._rules_by(policy).in_place_of(ours))
+
+    def _rules_by(self, policy: Policy) -> NodeRules:
+        return self.rules.under(lambda pod: policy.cards)
 
     def _points(self, pod: PodInfo, nodes: Collection[str], policy: Policy) -> dict[str, int]:
         """As the extender gives them."""
@@ -180,7 +182,7 @@ class Placing:
         ranking = self._scorer.score(pod, names, policy=policy.scoring).ranking
         rows = np.array([self._view.state.row_of[name] for name in names], dtype=np.int64)
         with self._scorer.tables.reading():
-            order = order_points(pod, self._view, rows, policy, self.rules.order_beside(policy.filters))
+            order = order_points(pod, self._view, rows, policy, self._rules_by(policy).order_beside(policy.filters))
             for _, _, of_plugin in self._plugin_points(pod, rows, policy):
                 order += of_plugin
         points = points_of(ranking, np.ones(len(names), dtype=bool), self._options.answers.score_per_point) + order

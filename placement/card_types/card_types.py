@@ -40,7 +40,7 @@ class CardTypes(PlainFilter):
     """Filter, NodePreference and EnqueueExtensions. The queue is to receive `CardScarcity.on_change` as
     FORECAST_CHANGED.
 
-    rule_of : the rule by the policy of a pod
+    rule_of : the rule by the policy of a pod; None = that of the options, for all pods
     """
 
     name = "CardTypes"
@@ -54,16 +54,18 @@ class CardTypes(PlainFilter):
         }
     )
 
-    def __init__(self, devices: DeviceTable, scarcity: CardScarcity) -> None:
+    def __init__(
+        self, devices: DeviceTable, scarcity: CardScarcity, rule_of: Callable[[PodInfo], ListedCards] | None = None
+    ) -> None:
         self._devices, self._scarcity, self._options = devices, scarcity, scarcity.options
         rule = ListedCards(scarcity.options, devices.options)
-        self.rule_of: Callable[[PodInfo], ListedCards] = lambda pod: rule
+        self._rule_of = rule_of or (lambda pod: rule)
 
     # Filter
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Unresolvable: no node gets another card because a pod is evicted there."""
-        rule = self.rule_of(pod)
+        rule = self._rule_of(pod)
         rejections = rule.filter(pod, view)
         if rule.options.protection is not Protection.HARD or comes_with_node(pod) or rule.may_use_all(pod):
             return rejections
@@ -97,7 +99,7 @@ class CardTypes(PlainFilter):
         model, cards = self._devices.model[rows], self._devices.n_devices[rows] > 0
         if not lists_types and (model == model[0]).all() and (cards == cards[0]).all():
             return Preferred(rows, n_pods)
-        rule, wish = self.rule_of(pod), wish_of(pod, self._devices.options.model_labels)
+        rule, wish = self._rule_of(pod), wish_of(pod, self._devices.options.model_labels)
         if wish.preferred:
             rank = _by_model(ranks(wish, tuple(self._devices.models)), model, otherwise=len(wish.preferred))
             rows, model = _lowest(rank, rows, model)
@@ -143,7 +145,7 @@ class CardTypes(PlainFilter):
         """Labels and devices of nodes, and which types are rare."""
         if event.kind not in self.woken_by:
             return Hint.SKIP
-        if event.kind is EventKind.FORECAST_CHANGED and self.rule_of(pod).options.protection is not Protection.HARD:
+        if event.kind is EventKind.FORECAST_CHANGED and self._rule_of(pod).options.protection is not Protection.HARD:
             return Hint.SKIP
         node, before = event.node, event.before
         if node is not None and before is not None:

@@ -39,18 +39,18 @@ from placement.node_rule_settings import DeviceOptions
 logger = logging.getLogger(__name__)
 
 Choose = Callable[[int, GpuDemand, PodInfo], tuple[int, ...] | None]
-"""Which devices of the node of a row a pod gets, of what `free_milli` says is left; None = there is no room. The demand
-has the thousandths that hold on that node."""
+"""Which devices of the node of a row a pod gets, of what `free_milli` says is left; None = no answer. The demand has
+the thousandths that hold on that node."""
 
 Offered = Callable[[str], tuple[int, int]]
 """Whole cards that slices offer on a node by name, and how many of them are free."""
 
 
 class DeviceTable(DeviceColumns, NodesAndPodsOnly):
-    """Implements Follower. All that is public is to be read only, but `choose`.
+    """Implements Follower. All that is public is to be read only, but the lists.
 
-    choose  : who chooses the devices of pods that are assumed; best fit to begin with
-    offered : what slices offer; counts where a node has no devices of its own, for `n_cards` and `cards_on` alone
+    choosers : of the devices of pods that are assumed, the first that has an answer; best fit where none has
+    offers   : what slices offer; counts where a node has no devices of its own, for `n_cards` and `cards_on` alone
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         """
         super().__init__(state)
         self.options: Final = options or DeviceOptions()
-        self.choose: Choose = self.best_fit
-        self.offered: Offered | None = None
+        self.choosers: list[Choose] = []
+        self.offers: list[Offered] = []
         self._is_assumed, self._clock = is_assumed, clock
         self._nodes: dict[int, NodeDevices] = {}  # by row, those with devices or pods that have some
         self._row_of: dict[str, int] = {}  # by UID of a pod that has devices
@@ -103,9 +103,6 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         if memory > 0:
             said |= sharing_annotations(choice.devices[0], memory, choice.memory, self._clock())
         return said
-
-    def best_fit(self, row: int, demand: GpuDemand, pod: PodInfo) -> tuple[int, ...] | None:
-        return self._nodes[row].best_fit(gpu_demand(pod, self.options) or demand)
 
     # Figures, without the lock: each is right by itself
 
@@ -181,11 +178,11 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
             self._drop_if_empty(row, node)
 
     def _offer(self, row: int) -> None:
-        if self.offered is None:
+        if not self.offers:
             return
         nodes = self._state.nodes
         node = nodes[row] if row < len(nodes) else None
-        n, free = (0, 0) if node is None or cards_of(node, self.options).n else self.offered(node.name)
+        n, free = (0, 0) if node is None or cards_of(node, self.options).n else self.offers[0](node.name)
         self._write_offered(row, n, free, "" if node is None else model_of(node, self.options))
         if n:
             self._touch(row)  # its CPU and memory may be others
@@ -275,7 +272,8 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         wanted = demand
         if demand.memory_units:
             wanted = GpuDemand(demand.count, min(WHOLE, demand.on(node.cards.memory)))
-        devices = self.choose(row, wanted, pod)
+        answers = (choose(row, wanted, pod) for choose in self.choosers)
+        devices = next((found for found in answers if found is not None), None)
         if devices is not None and not node.fits(devices, demand):
             # By thousandths memory may look as if it fitted where it lacks a unit; anything else is a mistake.
             fields = {"pod": f"{pod.namespace}/{pod.name}", "node": pod.node, "devices": list(devices)}

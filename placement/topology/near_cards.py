@@ -24,7 +24,7 @@ import numpy as np
 from base.arrays import Bools, Floats, Ints
 from kube.objects.objects import PodInfo
 from placement.devices.device_demand import WHOLE, GpuDemand, gpu_demand
-from placement.devices.device_table import Choose, DeviceTable
+from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred
 from placement.topology.node_zones import CardLayout, Groups
@@ -127,25 +127,21 @@ def _and_the_rest(groups: Groups, cards: Collection[int]) -> Groups:
 
 
 class NearCards:
-    """NodePreference, and `choose` for DeviceTable.choose; under the lock of the tables.
-
-    otherwise : who chooses for shares, and on nodes of which nothing is known
-    """
+    """NodePreference, and `choose` for DeviceTable.choosers; under the lock of the tables."""
 
     name = "NearCards"
 
-    def __init__(self, zones: ZoneTable, devices: DeviceTable, otherwise: Choose | None = None) -> None:
-        """otherwise: None = best fit."""
+    def __init__(self, zones: ZoneTable, devices: DeviceTable) -> None:
         self._zones, self._devices = zones, devices
-        self.otherwise: Choose = otherwise or devices.best_fit
 
-    # DeviceTable.choose
+    # DeviceTable.choosers
 
     def choose(self, row: int, demand: GpuDemand, pod: PodInfo) -> tuple[int, ...] | None:
-        """Which cards of the node of a row it gets; None = there are not enough."""
+        """Which cards of the node of a row it gets; None = there are not enough, it wants a share, or nothing is known
+        of the node."""
         layout = self._layout(row)
         if not layout.levels or demand.milli != WHOLE:
-            return self.otherwise(row, demand, pod)
+            return None
         return _chosen(layout, self._free(row), demand.count)
 
     # NodePreference

@@ -75,7 +75,7 @@ def gpu_tables(handle: Handle, ours: GpuOptions, colocation: Colocation) -> GpuT
     fragmentation = Fragmentation(
         state, devices, shapes, live_mix, CostTable(state, devices), judge_maker(ours), slack=ours.slack
     )
-    rules.choose_devices_by(fragmentation.device_for)
+    devices.choosers.append(fragmentation.device_for)
     offline, idle_options = offline_pods(ours, options), with_dry_run(ours.idle_cpu, settings.dry_run)
     node_pods = GpuNodePods(cluster, offline)
     gpus_of, tiding = pod_gpus(options), with_dry_run(ours.tide, settings.dry_run)
@@ -96,7 +96,7 @@ def gpu_tables(handle: Handle, ours: GpuOptions, colocation: Colocation) -> GpuT
         clock=clock,
     )
     slice_cards = claims.slice_cards(options.resources)
-    devices.offered = slice_cards.offered
+    devices.offers.append(slice_cards.offered)
 
     def cards_changed(node: str) -> None:
         if (row := state.row_of.get(node)) is not None:

@@ -114,7 +114,7 @@ def test_a_unit_of_memory_counts_where_it_is_less_than_a_thousandth() -> None:
     assert world.assume(card_pod("p", memory=16000), "a") == (0,)
     assert world.assume(card_pod("q", memory=16087), "a") == (1,)
     assert world.free("a") == [23, 18] and world.table.free_memory[0, :2].tolist() == [384, 297]
-    world.table.choose = lambda row, demand, pod: (1,)  # by thousandths there is room
+    world.table.choosers.append(lambda row, demand, pod: (1,))  # by thousandths there is room
     assert world.table.milli_on(GpuDemand(1, 1, 300))[0] == 18
     assert world.assume(card_pod("r", memory=300), "a") == (0,)
     assert world.table.most_free_memory[0] == 297 and not world.table.conflicts()
@@ -129,7 +129,7 @@ def test_whoever_chooses_is_asked_and_what_is_not_free_is_not_taken() -> None:
         return answers.pop(0)
 
     world = DeviceWorld([card_node("a", 4)])
-    world.table.choose = choose
+    world.table.choosers.append(choose)
     assert world.assume(card_pod("p", milli=600), "a") == (3,)
     assert asked == [(0, GpuDemand(1, 600), "p")]
     assert world.assume(card_pod("q", milli=600), "a") == (0,)  # device 3 has too little left: best fit

@@ -81,9 +81,8 @@ def test_the_cards_of_a_node(taken: str, n: int, expected: Sequence[int] | None)
 
 
 def test_shares_and_nodes_of_which_nothing_is_known_are_for_others() -> None:
-    made, _ = world_of({"a": "", "b": ""}, eight("a"))
-    plugin = NearCards(made.zones, made.devices, lambda row, demand, pod: (7,))
+    made, plugin = world_of({"a": "", "b": ""}, eight("a"))
     asks = card_pod("asks", milli=300)
-    assert plugin.choose(made.state.row_of["a"], GpuDemand(1, 300), asks) == (7,)
-    assert plugin.choose(made.state.row_of["b"], GpuDemand(1, 1000), asks) == (7,)
+    assert plugin.choose(made.state.row_of["a"], GpuDemand(1, 300), asks) is None
+    assert plugin.choose(made.state.row_of["b"], GpuDemand(1, 1000), asks) is None
     assert plugin.choose(made.state.row_of["a"], GpuDemand(1, 1000), asks) == (0,)

@@ -11,7 +11,7 @@ from tests.placement.topology.gang_world import GangWorld, gpu_node
 
 def made(*, gangs: bool = True, node_topologies: bool = True) -> tuple[GangWorld, TopologyPlugins]:
     world = GangWorld([gpu_node("a")])
-    world.devices.choose = world.devices.best_fit
+    world.devices.choosers.clear()
     options = TopologyOptions(gangs=gangs, node_topologies=node_topologies)
     return world, topology_plugins(world.view.state, world.devices, world.gangs, lambda pod: (), options)
 
@@ -29,4 +29,4 @@ def test_what_is_switched_off(off: dict[str, bool], filters: list[str], preferen
     world, plugins = made(**off)
     assert [one.name for one in plugins.filters] == filters
     assert [one.name for one in plugins.preferences] == preferences
-    assert (world.devices.choose == world.devices.best_fit) is (plugins.cards is None)
+    assert (not world.devices.choosers) is (plugins.cards is None)

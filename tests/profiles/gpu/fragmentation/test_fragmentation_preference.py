@@ -27,7 +27,7 @@ class Preferring(GpuWorld):
         self.fragmentation = Fragmentation(
             self.state, self.devices, self.shapes, self.mix, CostTable(self.state, self.devices), make_judge, slack
         )
-        self.devices.choose = self.fragmentation.device_for
+        self.devices.choosers.append(self.fragmentation.device_for)
 
     def preferred(self, pod: PodInfo, n_pods: int = 3) -> tuple[list[str], int]:
         rows = np.arange(self.state.n_rows)
