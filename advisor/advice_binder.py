@@ -9,7 +9,6 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -79,17 +78,24 @@ _SEEN_WHOLE: Final = 100
 """Nodes that fit a pod, of which kube-scheduler looks at all (minFeasibleNodesToFind in its schedule_one.go)."""
 
 
-@dataclass(slots=True)
 class AdviceFigures:
-    """Since the start: pods that were nominated, pods that only prefer nodes, and nominations that were taken back."""
+    """Since the start: pods that were nominated, pods that only prefer nodes, and nominations that were taken back, by
+    the binder or by the thread that looks for stale ones."""
 
-    advised: int = 0
-    preferred: int = 0
-    withdrawn: int = 0
+    def __init__(self) -> None:
+        self.advised = self.preferred = self.withdrawn = 0
+        self._lock = threading.Lock()
+
+    def count_released(self, *, is_nominated: bool) -> None:
+        """A pod was released with its advice."""
+        with self._lock:
+            self.advised += is_nominated
+            self.preferred += not is_nominated
 
     def count_withdrawn(self) -> None:
         """A nomination was taken back."""
-        self.withdrawn += 1
+        with self._lock:
+            self.withdrawn += 1
 
 
 class AdviceBinder:
@@ -203,10 +209,7 @@ class AdviceBinder:
             answer = await remove_gate(patch, pod, note)
         if answer.is_success:
             self._limit.went_well()
-            if way.nominates:
-                self.figures.advised += 1
-            else:
-                self.figures.preferred += 1
+            self.figures.count_released(is_nominated=way.nominates)
             return self._status(BindingVerdict.BOUND)
         if is_gone(answer):
             return self._status(BindingVerdict.GONE, f"the pod is gone: {answer.text}")
@@ -258,7 +261,7 @@ class AdviceBinder:
             withdrawn = await withdraw(self._session, pod, now)
             if not withdrawn.is_success and not is_gone(withdrawn):
                 return self._status(BindingVerdict.UNKNOWN, f"the nomination was not withdrawn: {withdrawn.text}")
-            self.figures.withdrawn += 1
+            self.figures.count_withdrawn()
         return self._status(BindingVerdict.REFUSED, "kube-scheduler found no place for the pod")
 
     async def _patch(self, path: str, body: bytes, content_type: str) -> ApiAnswer:

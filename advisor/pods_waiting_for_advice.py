@@ -121,9 +121,10 @@ class GatedPods(NodesAndPodsOnly):
         if not line.startswith(_MODIFIED):
             return False
         uid = line.partition(_UID)[2].partition(b'"')[0].decode()
-        is_released, held = uid in self._released, self._held.get(uid)
-        if not is_released and (held is None or not held.is_claimed):
-            return False
+        with self._lock:
+            is_released, held = uid in self._released, self._held.get(uid)
+            if not is_released and (held is None or not held.is_claimed):
+                return False
         has_gate = _GATE in line
         # After a release without an answer the watch has to say that the gate is gone.
         if not (is_released or has_gate) or _UNTRIED not in line or any(news in line for news in _NEWS):
@@ -169,7 +170,9 @@ class GatedPods(NodesAndPodsOnly):
 
     def rebuild(self) -> None:
         """The tables could not follow: look at all pods."""
-        for uid in {*self._held, *self._released, *self._cluster.state.pods}:
+        with self._lock:
+            known = {*self._held, *self._released}
+        for uid in known.union(self._cluster.state.pods):
             self._look(uid)
 
     def _look(self, uid: str) -> None:

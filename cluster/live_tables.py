@@ -11,11 +11,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
+from prometheus_client.registry import Collector
 
 from base.errors import ForecastError
 from cluster.assuming_cluster import AssumingCluster
@@ -35,6 +36,7 @@ from cluster.scale_out import expected_scale_out
 from cluster.state_source import StateSource
 from cluster.table_check import SelfCheck, check
 from cluster.tables_anew import predict
+from cluster.timed_lock import LockCollector, TimedLock
 from cluster.tracking import TrackedCluster
 from cluster.usable_nodes import NodeUsability
 from forecast.assumed_capacity import capacity_gaps, resources_measured
@@ -83,9 +85,9 @@ class LiveTables:
         """
         self.options, self.source = options or TableOptions(), source or StateSource()
         self._clock, self.usage_source = clock, usage
-        self._lock = threading.RLock()
         own_time = None if steady is None else MonotonicTime(clock, steady)
         self._cluster = AssumingCluster(self.options, now=clock(), time=own_time, usable_nodes=usable_nodes)
+        self._lock = TimedLock(self._cluster)
         self.model: ModelInUse | None = None
         self.refused: str | None = None
         self._model_awaited = False
@@ -121,11 +123,13 @@ class LiveTables:
         """Unix seconds by the clock of the tables, which `--at` sets."""
         return self._clock
 
-    @contextmanager
-    def reading(self) -> Iterator[AssumingCluster]:
+    def lock_collector(self) -> Collector:
+        """For /metrics: how long the lock is waited for and held."""
+        return LockCollector(self._lock)
+
+    def reading(self) -> AbstractContextManager[AssumingCluster]:
         """Hold the tables unchanged: for a few milliseconds at most."""
-        with self._lock:
-            yield self._cluster
+        return self._lock
 
     @contextmanager
     def changing(self) -> Iterator[AssumingCluster]:
@@ -178,11 +182,13 @@ class LiveTables:
 
     def expect_model(self) -> None:
         """Announce a model: until it was looked for once, the scorer is not ready, for a minute at most."""
-        self._model_awaited = True
+        with self._lock:
+            self._model_awaited = True
 
     def refuse_model(self, reason: str | None) -> None:
         """It was looked for a model: a published one cannot be used; None = all is well."""
-        self.refused, self._model_awaited = reason, False
+        with self._lock:
+            self.refused, self._model_awaited = reason, False
 
     def measure(self) -> None:
         """Read the usage of all nodes. Errors are kept for the status: what was measured before ages."""
@@ -193,15 +199,16 @@ class LiveTables:
         except ForecastError as error:
             if self.usage_error is None:
                 logger.warning("usage cannot be measured", extra={"reason": str(error)})
-            self.usage_error = str(error)
+            with self._lock:
+                self.usage_error = str(error)
             return
         problem = None if len(measured.nodes) else "the server knows no node"
         if problem is None and self.usage_error is not None:
             logger.warning("usage is measured again")  # as visible as what it takes back
         elif problem is not None and self.usage_error is None:
             logger.warning("usage cannot be measured", extra={"reason": problem})
-        self.usage_error = problem
         with self._lock:
+            self.usage_error = problem
             self._cluster.now = self._clock()
             self._cluster.measured(measured)
 
@@ -247,14 +254,16 @@ class LiveTables:
 
     def rebuild_if_needed(self) -> None:
         """Make the tables anew where they are those of another day, or could not follow a change. Takes seconds."""
-        if not self._rebuild_wanted:
+        with self._lock:
+            is_wanted, self._rebuild_wanted = self._rebuild_wanted, False
+        if not is_wanted:
             return
-        self._rebuild_wanted = False
         try:
             self._rebuild_followers()
             self._predict_anew()
         except BaseException:
-            self._rebuild_wanted = True
+            with self._lock:
+                self._rebuild_wanted = True
             raise
         self.share_out_scale_out()
         self.refresh_overview()
@@ -296,30 +305,35 @@ class LiveTables:
                 load = load_inputs(predicted, here, widen=widen)
                 shadow = replace(load, nodes=gather(predicted, here)) if believes else None
             builder.add(load, None if shadow is None else shadow.curves(_TWO_DAYS))
-        if predicted is not self._cluster.predicted:
-            return  # other tables are in place, and are looked through next
         overview = builder.overview()
-        before = self.overview
-        if before is not None and before.horizon.today != overview.horizon.today:
-            self.frozen_overview = overview
-        self.overview = overview
+        with self._lock:
+            if predicted is not self._cluster.predicted:
+                return  # other tables are in place, and are looked through next
+            before, self.overview = self.overview, overview
+            if before is not None and before.horizon.today != overview.horizon.today:
+                self.frozen_overview = overview
 
     def self_check(self) -> SelfCheck:
         """Compare the tables with a rebuild now."""
-        self.last_check = check(self._cluster, self._lock, self.now())
-        if not self.last_check.sound:
-            logger.error("the tables have drifted", extra={"drift": "; ".join(self.last_check.drift[:5])})
-            self._rebuild_wanted = True  # which mends the predicted load, if it is that
-        return self.last_check
+        found = check(self._lock, self.now())
+        with self._lock:
+            self.last_check = found
+            if not found.sound:
+                self._rebuild_wanted = True  # which mends the predicted load, if it is that
+        if not found.sound:
+            logger.error("the tables have drifted", extra={"drift": "; ".join(found.drift[:5])})
+        return found
 
     # Inside
 
     def awaits_model(self) -> bool:
-        if not self._model_awaited:
-            return False
-        if self._model_awaited_since is None:
-            self._model_awaited_since = self._clock()
-        return 0 <= self._clock() - self._model_awaited_since < _LONGEST_WAIT_FOR_MODEL
+        now = self._clock()
+        with self._lock:
+            if not self._model_awaited:
+                return False
+            if self._model_awaited_since is None:
+                self._model_awaited_since = now
+            return 0 <= now - self._model_awaited_since < _LONGEST_WAIT_FOR_MODEL
 
     def _predict_anew(self, new: ModelInUse | None = None) -> None:
         """Make the tables anew, by a new model or by the one in use."""

@@ -5,7 +5,6 @@ What is compared is copied under the lock and made anew without it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -41,9 +40,9 @@ class SelfCheck(Struct, frozen=True):
     drift: tuple[str, ...]
 
 
-def check(cluster: TrackedCluster, lock: AbstractContextManager[object] | threading.RLock, now: datetime) -> SelfCheck:
+def check(locked: AbstractContextManager[TrackedCluster], now: datetime) -> SelfCheck:
     """Compare the tables with a rebuild. Takes seconds for a hundred thousand pods, milliseconds of them locked."""
-    with lock:
+    with locked as cluster:
         cluster.tick(cluster.now)  # replica counts are followed once a second
         observed = observe(cluster.state)
         capacity, capacities, charged = cluster.capacity.copy(), cluster.capacities, cluster.charges.open()

@@ -9,6 +9,7 @@ from itertools import repeat
 
 import numpy as np
 from msgspec.structs import replace
+from prometheus_client.registry import Collector
 
 from base.arrays import Floats, Ints
 from base.errors import InputError, UnknownName
@@ -326,6 +327,9 @@ class Scorer:
     def status(self) -> ScorerStatus:
         """Return the state of the scorer."""
         return figures.status(self.tables)
+
+    def lock_collector(self) -> Collector:
+        return self.tables.lock_collector()
 
     def self_check(self) -> SelfCheck:
         """Compare the tables with a rebuild now."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
 
+from prometheus_client.registry import Collector
+
 from base.arrays import Bools, Floats, Ints
 from cluster.degradation import Level
 from cluster.table_check import SelfCheck
@@ -139,6 +141,9 @@ class ScorerApi(Protocol):
 
     def status(self) -> ScorerStatus:
         """The state of the scorer."""
+
+    def lock_collector(self) -> Collector:
+        """For /metrics: how long the lock of the tables is waited for and held."""
 
     def self_check(self) -> SelfCheck:
         """Compare the tables with a rebuild now."""

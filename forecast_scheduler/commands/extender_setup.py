@@ -85,6 +85,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             decisions,
             ChargeCollector(extender),
             EffectCollector(scorer, shaped_pods(scorer)),
+            scorer.lock_collector(),
             *used_plugins(settings.plugins).collectors(),
             *upkeep.collectors,
         ]

@@ -109,7 +109,7 @@ class ResourceWatcher(Generic[T]):
         self._clock, self._rng = clock, rng or random.Random()
         self._stopping, self._wake = threading.Event(), threading.Event()
         self._lists_asked = self._lists_answered = 0  # see `list_again`
-        self._counting = threading.Lock()  # two threads that ask at once count as two
+        self._counting = threading.Lock()  # of these two
         self._answer: urllib3.BaseHTTPResponse | None = None
         self._last_contact: float | None = None
         self._lists = self._watches = self._events = self._undecodable = self._failures = 0
@@ -149,7 +149,7 @@ class ResourceWatcher(Generic[T]):
             self._lists_asked += 1
             asked = self._lists_asked
         self._interrupt()
-        return lambda: self._lists_answered >= asked
+        return lambda: self._is_answered(asked)
 
     def _interrupt(self) -> None:
         self._wake.set()
@@ -194,7 +194,8 @@ class ResourceWatcher(Generic[T]):
 
     def _list(self, step: WatchStep) -> StepOutcome:
         """All pages, applied at once when the last has come."""
-        asked = self._lists_asked
+        with self._counting:
+            asked = self._lists_asked
         objects: list[T] = []
         undecodable: tuple[str, ...] = ()
         token, limit = "", self._page_size if step.in_pages else 0
@@ -221,7 +222,7 @@ class ResourceWatcher(Generic[T]):
                             self._sink.absent()
                         else:
                             self._sink.replace([])
-                        self._lists_answered = asked
+                        self._answer_lists(asked)
                         self.synced.set()
                         return self._not_installed(result)
                     return self._refused(result, answer, body)
@@ -243,7 +244,7 @@ class ResourceWatcher(Generic[T]):
         self._undecodable += len(undecodable)
         self._resource_version, self._known_line = page.resource_version, b""
         self._lists += 1
-        self._lists_answered = asked
+        self._answer_lists(asked)
         self._last_error = ""
         self.synced.set()
         logger.info("listed %d %s at %s", len(objects), self.watched.plural, page.resource_version)
@@ -360,7 +361,17 @@ class ResourceWatcher(Generic[T]):
         return StepOutcome(result, self._progressed)
 
     def _is_list_asked_for(self) -> bool:
-        return self._lists_answered < self._lists_asked
+        with self._counting:
+            return self._lists_answered < self._lists_asked
+
+    def _is_answered(self, asked: int) -> bool:
+        with self._counting:
+            return self._lists_answered >= asked
+
+    def _answer_lists(self, asked: int) -> None:
+        """Those that were asked for up to this number."""
+        with self._counting:
+            self._lists_answered = asked
 
     def _is_relist_due(self) -> bool:
         return self._relist_at is not None and self._clock() >= self._relist_at

@@ -64,7 +64,7 @@ class ScorerServiceMetrics:
             registry=self.registry,
         )
         self.registry.register(StateCollector(scorer.status, scorer.backtest_loss))
-        for collector in more:
+        for collector in (scorer.lock_collector(), *more):
             self.registry.register(collector)
         ProcessCollector(registry=self.registry)
 

@@ -11,6 +11,7 @@ from base.arrays import Floats
 from base.errors import InputError, UnknownName
 from cluster.degradation import Level
 from cluster.table_check import SelfCheck
+from cluster.timed_lock import LockCollector, TimedLock
 from forecast.model_findings import ModelFinding
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
@@ -335,6 +336,9 @@ class FakeScorer:
             sources={"cluster": "file sample.json", "metrics": "http://prometheus:9090"},
             last_check=self.last_check,
         )
+
+    def lock_collector(self) -> LockCollector:
+        return LockCollector(TimedLock(None))
 
     def self_check(self) -> SelfCheck:
         self.fail()
