@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
-from kube.events.api_event import EventSource, api_event, pod_reference
+from kube.events.api_event import pod_reference
 from kube.events.event_recorder import EventRecorder, Post, session_post
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import on_node
@@ -28,59 +28,55 @@ _MOST_PODS: Final = 20_000
 class SchedulingEvents(EventRecorder):
     """For any thread; posts in its own. The rate is that of each reason."""
 
-    def __init__(
-        self,
-        post: Post,
-        *,
-        instance: str,
-        rate: float = 25.0,
-        burst: float = 100.0,
-        max_waiting: int = 1_000,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, post: Post, *, instance: str, clock: Callable[[], float] = time.time) -> None:
         super().__init__(
-            post, what="scheduling", instance=instance, rate=rate, burst=burst, max_waiting=max_waiting, clock=clock
+            post, what="scheduling", instance=instance, rate=25.0, burst=100.0, max_waiting=1_000, clock=clock
         )
         self._last_lock = threading.Lock()
         self._last = LastReported(_MOST_PODS, again_after=_AGAIN_AFTER_SECONDS)
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
         """The pod is bound."""
-
-        def note() -> str:
-            return f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
-
-        self._about(pod, "Scheduled", note, "Binding", self.clock())
+        self._about(pod, "Scheduled", lambda: f"Successfully assigned {pod.namespace}/{pod.name} to {node}", "Binding")
 
     def failed(self, pod: PodInfo, message: str) -> None:
         """An attempt failed. The same message is posted again after five minutes."""
         now = self.clock()
         with self._last_lock:
             if self._last.is_news(pod.uid, message, now) and self._about(
-                pod, "FailedScheduling", lambda: message, "Scheduling", now
+                pod, "FailedScheduling", message, "Scheduling", is_warning=True, at=now
             ):
                 self._last.note(pod.uid, message, now)
 
     def preempted(self, pod: PodInfo, note: str) -> None:
         """The pod was evicted for another; note: which, and where."""
-        self._about(pod, "Preempted", lambda: note, "Preempting", self.clock())
+        self._about(pod, "Preempted", note, "Preempting")
 
     def forget(self, uid: str) -> None:
         """The pod waits no more."""
         with self._last_lock:
             self._last.forget(uid)
 
-    def _about(self, pod: PodInfo, reason: str, note: Callable[[], str], action: str, at: float) -> bool:
-        """note: asked for events that are posted; in a burst of pods nearly all exceed the rate."""
-
-        def event() -> dict[str, Any]:
-            source = EventSource(pod.scheduler_name, self.instance, action)
-            is_warning = reason == "FailedScheduling"
-            return api_event(
-                pod_reference(pod), reason=reason, note=note(), at=at, source=source, is_warning=is_warning
-            )
-
-        return self.record(event, bucket=reason, at=at)
+    def _about(
+        self,
+        pod: PodInfo,
+        reason: str,
+        note: str | Callable[[], str],
+        action: str,
+        *,
+        is_warning: bool = False,
+        at: float | None = None,
+    ) -> bool:
+        return self.record(
+            pod_reference(pod),
+            reason,
+            note,
+            is_warning=is_warning,
+            at=at,
+            bucket=reason,
+            controller=pod.scheduler_name,
+            action=action,
+        )
 
 
 class Reports:
@@ -176,28 +172,3 @@ class LoggedReports:
 
 def _name(pod: PodInfo) -> str:
     return f"{pod.namespace}/{pod.name}"
-
-
-_CONTROLLER: Final = "forecast-scheduler.io/scheduler"
-_ACTION: Final = "Scheduling"
-
-
-class PodEvents(EventRecorder):
-    """For any thread; posts in its own, and drops what is too much: events are no record."""
-
-    def __init__(
-        self, post: Post | None, *, instance: str, what: str = "jobs", clock: Callable[[], float] = time.time
-    ) -> None:
-        super().__init__(post, what=what, instance=instance, clock=clock)
-
-    def tell(self, pod: PodInfo, reason: str, note: str) -> None:
-        """Warn about a pod. reason: one word, as events have it; note: for people."""
-        if not pod.stands_in:
-            self.tell_about(pod_reference(pod), reason, note, is_warning=True)
-
-    def tell_about(self, regarding: Mapping[str, str], reason: str, note: str, *, is_warning: bool) -> None:
-        """The same of another object. regarding: its apiVersion, kind, namespace, name and uid."""
-        now, source = self.clock(), EventSource(_CONTROLLER, self.instance, _ACTION)
-        self.record(
-            lambda: api_event(regarding, reason=reason, note=note, at=now, source=source, is_warning=is_warning), at=now
-        )

@@ -7,14 +7,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from base.errors import InputError
 from base.periodic_task import PeriodicTask
 from cluster.model_watch import ModelWatch
 from cluster.predicted.node_capacity import CAPACITY_ANNOTATION, UnreadCapacity
-from kube.events.api_event import EventSource, node_event
+from kube.events.api_event import node_reference
 from kube.events.event_recorder import EventRecorder, Post
 from scorer.scorer import Scorer
 from serving.freed_memory import give_back
@@ -99,8 +98,6 @@ class ScorerBackground:
 
 _LOOK_SECONDS: Final = 10.0
 _MOST_WAITING: Final = 200
-_REASON: Final = "UnreadAnnotation"
-_ACTION: Final = "ReadingAnnotations"
 
 
 class CapacityEvents:
@@ -122,10 +119,17 @@ class CapacityEvents:
         may_write  : whether this replica leads; once it does, it reports what is still wrong
         clock      : unix seconds
         """
-        self._scorer, self._may_write, self._clock = scorer, may_write, clock
-        self._source = EventSource(controller, instance, _ACTION)
+        self._scorer, self._may_write = scorer, may_write
         self._told: frozenset[UnreadCapacity] = frozenset()
-        self._recorder = EventRecorder(post, what="capacities", instance=instance, max_waiting=_MOST_WAITING)
+        self._recorder = EventRecorder(
+            post,
+            what="capacities",
+            instance=instance,
+            controller=controller,
+            action="ReadingAnnotations",
+            max_waiting=_MOST_WAITING,
+            clock=clock,
+        )
         self._every = PeriodicTask("capacity-annotations", _LOOK_SECONDS, self.look)
 
     def start(self) -> None:
@@ -144,12 +148,8 @@ class CapacityEvents:
             return
         with self._scorer.tables.reading() as cluster:
             unread = cluster.unread_capacities()
-        now = self._clock()
         for one in unread:
             if one not in self._told:
-                self._recorder.record(partial(self._event, one, now), at=now)
+                note = f"{CAPACITY_ANNOTATION}: {'; '.join(one.mistakes)}; its other entries are in use"
+                self._recorder.record(node_reference(one.node), "UnreadAnnotation", note)
         self._told = frozenset(unread)
-
-    def _event(self, unread: UnreadCapacity, at: float) -> dict[str, Any]:
-        note = f"{CAPACITY_ANNOTATION}: {'; '.join(unread.mistakes)}; its other entries are in use"
-        return node_event(unread.node, reason=_REASON, note=note, at=at, source=self._source)

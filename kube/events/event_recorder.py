@@ -18,7 +18,9 @@ import orjson
 from kubernetes import client
 
 from kube.client.kubernetes_client import send
+from kube.events.api_event import api_event, pod_reference
 from kube.failure_notice import FailureNotice
+from kube.objects.objects import PodInfo
 from kube.outbox import Outbox
 from kube.session.api_session import ApiSession
 from kube.session.session_calls import call
@@ -47,7 +49,7 @@ class EventRecorder:
 
     post        : None = none is posted
     what        : the events are of, for the log and the name of the thread
-    instance    : name of this replica, as events show it
+    instance    : name of this replica, as events show it; controller: the component; action: what it is doing
     rate, burst : events a second, and at once, in each bucket
     clock       : unix seconds
     """
@@ -58,12 +60,15 @@ class EventRecorder:
         *,
         what: str,
         instance: str,
+        controller: str = "forecast-scheduler.io/scheduler",
+        action: str = "Scheduling",
         rate: float = math.inf,
         burst: float = math.inf,
         max_waiting: int = 500,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.instance, self.clock = instance, clock
+        self.clock = clock
+        self._instance, self._controller, self._action = instance, controller, action
         self._post, self._rate, self._burst = post, rate, burst
         self._buckets: dict[str, TokenBucket] = {}
         self._lock = threading.Lock()
@@ -81,22 +86,52 @@ class EventRecorder:
         if self._post is not None:
             self._outbox.stop(timeout)
 
-    def record(self, make: _Make, *, bucket: str = "", at: float | None = None) -> bool:
+    def record(
+        self,
+        regarding: Mapping[str, str],
+        reason: str,
+        note: str | Callable[[], str],
+        *,
+        is_warning: bool = True,
+        at: float | None = None,
+        bucket: str = "",
+        controller: str = "",
+        action: str = "",
+    ) -> bool:
         """Post an event soon. Never waits. Returns False if it is dropped: the rate is exceeded, or too many wait.
 
-        make   : the event (see api_event); called in the thread that posts
-        bucket : events of one bucket cannot use up the rate of another
-        at     : unix seconds; None = now
+        regarding : see api_event, also for the reason
+        note      : for people; a function is called in the thread that posts
+        at        : unix seconds; None = now
+        bucket    : events of one bucket cannot use up the rate of another
+        controller, action : '' = those of the recorder
         """
         if self._post is None:
             return True
+        moment = self.clock() if at is None else at
         with self._lock:
             if bucket not in self._buckets:
                 self._buckets[bucket] = TokenBucket(self._rate, self._burst)
-            if not self._buckets[bucket].take(self.clock() if at is None else at):
+            if not self._buckets[bucket].take(moment):
                 self._limited += 1
                 return False
-        return self._outbox.put(make)
+        return self._outbox.put(
+            lambda: api_event(
+                regarding,
+                reason=reason,
+                note=note if isinstance(note, str) else note(),
+                at=moment,
+                controller=controller or self._controller,
+                instance=self._instance,
+                action=action or self._action,
+                is_warning=is_warning,
+            )
+        )
+
+    def warn(self, pod: PodInfo, reason: str, note: str) -> None:
+        """Post a warning about a pod, unless it only stands in for one."""
+        if not pod.stands_in:
+            self.record(pod_reference(pod), reason, note)
 
     @property
     def figures(self) -> EventFigures:

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import to_builtins
 
 from base.arrays import Ints
-from kube.events.api_event import EventSource, api_event, clipped_note
+from kube.events.api_event import clipped_note
 from scorer.answers import Peak
 from scorer.highest_peak import peak_words
 
@@ -257,24 +257,6 @@ def _text(seconds: float) -> str:
 
 def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, digits)
-
-
-_REASON, _ACTION = "ForecastScheduled", "Scheduling"
-
-
-def event_of(decision: Decision, *, controller: str, instance: str) -> dict[str, Any]:
-    """The Event, ready to be posted to the pod's namespace.
-
-    controller : the component that decided; instance: which of its replicas
-    """
-    namespace, _, name = decision.pod.partition("/")
-    return api_event(
-        {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": decision.uid},
-        reason=_REASON,
-        note=note_of(decision),
-        at=decision.time,
-        source=EventSource(controller, instance, _ACTION),
-    )
 
 
 def note_of(decision: Decision) -> str:

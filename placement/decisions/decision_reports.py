@@ -6,14 +6,14 @@ Needs `create` on events.events.k8s.io in every namespace that has pods (docs/st
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from cluster.degradation import Level
 from kube.events.event_recorder import EventRecorder, Post
-from placement.decisions.decision import Binding, decision_of, event_of, slimmed
+from placement.decisions.decision import Binding, decision_of, note_of, slimmed
 from placement.decisions.decision_log import DecisionLog
 from placement.decisions.recorder import DecisionRecorder
 
@@ -23,28 +23,33 @@ _MAX_WAITING = 200
 class EventSink(EventRecorder):
     """Takes bindings from any thread, posts them in its own."""
 
-    def __init__(
-        self,
-        post: Post,
-        *,
-        controller: str,
-        instance: str,
-        rate: float = 5.0,
-        burst: float = 50.0,
-        max_waiting: int = _MAX_WAITING,
-    ) -> None:
+    def __init__(self, post: Post, *, controller: str, instance: str, rate: float = 5.0, burst: float = 50.0) -> None:
         """controller: the component that decides, as events name it; see EventRecorder for the others."""
-        super().__init__(post, what="decisions", instance=instance, rate=rate, burst=burst, max_waiting=max_waiting)
-        self._controller = controller
+        super().__init__(
+            post,
+            what="decisions",
+            instance=instance,
+            controller=controller,
+            rate=rate,
+            burst=burst,
+            max_waiting=_MAX_WAITING,
+        )
 
     def take(self, binding: Binding) -> None:
         """Post it soon, if events are not too many already. Never waits. A shadow leaves no traces on pods."""
-        if binding.advice.is_shadow:
+        advice = binding.advice
+        if advice.is_shadow:
             return
-        if len(binding.advice.nodes) > 1_000:  # 200 of them would hold tens of megabytes
-            binding = replace(binding, advice=slimmed(binding.advice))
+        if len(advice.nodes) > 1_000:  # 200 of them would hold tens of megabytes
+            binding = replace(binding, advice=slimmed(advice))
+        namespace, _, name = advice.pod.partition("/")
+        regarding = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": advice.uid}
         self.record(
-            lambda: event_of(decision_of(binding), controller=self._controller, instance=self.instance), at=binding.at
+            regarding,
+            "ForecastScheduled",
+            lambda: note_of(decision_of(binding)),
+            is_warning=False,
+            at=binding.at,
         )
 
 
@@ -94,16 +99,10 @@ class DecisionCollector(Collector):
                 {"written": log.written, "dropped": log.dropped, "failed": log.failed},
             )
         if self._events is not None:
-            events = self._events.figures
             yield _counters(
                 "forecast_decision_events",
                 "Events on pods: posted, limited by the rate, dropped because the API server was too slow, failed.",
-                {
-                    "posted": events.posted,
-                    "limited": events.limited,
-                    "dropped": events.dropped,
-                    "failed": events.failed,
-                },
+                asdict(self._events.figures),
             )
 
 

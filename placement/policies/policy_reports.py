@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final
+from dataclasses import asdict
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kube.events.api_event import EventSource, api_event, pod_reference
+from kube.events.api_event import pod_reference
 from kube.events.event_recorder import EventRecorder, Post
 from kube.objects.objects import PodInfo
 from placement.policies.mistakes import way_out
@@ -43,12 +44,26 @@ class PolicyEvents(EventRecorder):
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(
-            post, what="policies", instance=instance, rate=rate, burst=burst, max_waiting=_MAX_WAITING, clock=clock
+            post,
+            what="policies",
+            instance=instance,
+            controller=_CONTROLLER,
+            rate=rate,
+            burst=burst,
+            max_waiting=_MAX_WAITING,
+            clock=clock,
         )
 
     def document(self, regarding: Mapping[str, str], outcome: PolicyOutcome) -> None:
         """What became of a document. regarding: the ConfigMap, see api_event."""
-        self._about("documents", regarding, _REASONS[outcome.kind], lambda: outcome.message, "LoadingPolicies")
+        self.record(
+            regarding,
+            _REASONS[outcome.kind],
+            outcome.message,
+            is_warning=outcome.kind is not OutcomeKind.ACCEPTED,
+            bucket="documents",
+            action="LoadingPolicies",
+        )
 
     def unknown(self, pod: PodInfo, name: str, known: Collection[str]) -> None:
         """A pod's annotation names no policy. Never waits."""
@@ -58,18 +73,7 @@ class PolicyEvents(EventRecorder):
             hint = way_out(shown, sorted(known))
             return f"{POLICY_ANNOTATION} names no policy, it is passed over: {shown!r}; {hint}"
 
-        self._about("pods", pod_reference(pod), _UNKNOWN, note, "ChoosingPolicy")
-
-    def _about(
-        self, bucket: str, regarding: Mapping[str, str], reason: str, note: Callable[[], str], action: str
-    ) -> None:
-        now, source = self.clock(), EventSource(_CONTROLLER, self.instance, action)
-        is_warning = reason != _REASONS[OutcomeKind.ACCEPTED]
-
-        def event() -> dict[str, Any]:
-            return api_event(regarding, reason=reason, note=note(), at=now, source=source, is_warning=is_warning)
-
-        self.record(event, bucket=bucket, at=now)
+        self.record(pod_reference(pod), _UNKNOWN, note, bucket="pods", action="ChoosingPolicy")
 
 
 class PolicyCollector(Collector):
@@ -127,13 +131,12 @@ class PolicyCollector(Collector):
             pods.add_metric([policy], count)
         yield pods
         if self._events is not None:
-            figures = self._events.figures
             events = CounterMetricFamily(
                 "forecast_policy_events",
                 "Events about policies: posted, limited by the rate, dropped because the API server was too slow, "
                 "failed.",
                 labels=["outcome"],
             )
-            for outcome in ("posted", "limited", "dropped", "failed"):
-                events.add_metric([outcome], getattr(figures, outcome))
+            for outcome, count in asdict(self._events.figures).items():
+                events.add_metric([outcome], count)
             yield events

@@ -8,6 +8,7 @@ from functools import partial
 from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
+from kube.events.event_recorder import EventRecorder
 from kube.session.session_calls import Session
 from profiles.gpu.dra.dra_metrics import DraCollector, WriteCounts
 from profiles.gpu.dra.dynamic_resources import DynamicResources
@@ -21,7 +22,6 @@ from profiles.gpu.tide.tide_routes import tide_router
 from profiles.gpu.tide.workloads import WorkloadState
 from profiles.online.colocation_loop import Colocation
 from scheduler.handle import Handle
-from scheduler.pod_reports import PodEvents
 from scheduler.process import Process
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scorer.scorer import Scorer
@@ -60,7 +60,7 @@ def gpu_upkeep(
 ) -> Upkeep:
     """Return what goes on around the GPU profile: idle cores are lent, the tide moves trainings."""
     scorer, settings = handle.scorer, handle.settings
-    events = PodEvents(process.post, instance=process.instance, what="gpus")
+    events = EventRecorder(process.post, what="gpus", instance=process.instance)
     # In a dry run idle cores and the tide decide and report; neither writes, nor would the session let them.
     may_act = (lambda: True) if tables.idle_cpu_options.dry_run else process.leads
     idle_cpu = OfflineEviction(
@@ -71,7 +71,7 @@ def gpu_upkeep(
         tables.idle_cpu_options,
         settings.scheduler_names[GPU],
         evict=process.evict,
-        tell=events.tell,
+        tell=events.warn,
         may_write=may_act,
         after=process.is_read,
     )
@@ -99,7 +99,7 @@ def gpu_upkeep(
     )
 
 
-def _tell_of_workload(events: PodEvents, workload: WorkloadState, reason: str, note: str) -> None:
+def _tell_of_workload(events: EventRecorder, workload: WorkloadState, reason: str, note: str) -> None:
     kind, key = workload.kind, workload.key
     regarding = {
         "apiVersion": f"{kind.group}/{kind.version}" if kind.group else kind.version,
@@ -108,7 +108,7 @@ def _tell_of_workload(events: PodEvents, workload: WorkloadState, reason: str, n
         "name": key.name,
         "uid": workload.uid,
     }
-    events.tell_about(regarding, reason, note, is_warning=reason == "TideFailed")
+    events.record(regarding, reason, note, is_warning=reason == "TideFailed")
 
 
 def _dra_collector(claims: DynamicResources) -> DraCollector:

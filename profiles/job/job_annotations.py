@@ -31,9 +31,9 @@ from cluster.follower import NodesAndPodsOnly
 from cluster.runs.expected import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
 from cluster.tables.changes import Change, PodChange
 from cluster.tables.state import ClusterState
+from kube.events.event_recorder import EventRecorder
 from kube.objects.counted_pods import waits
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from scheduler.pod_reports import PodEvents
 from scheduler.process import Process
 from scorer.scorer import Scorer
 from serving.threads import Upkeep
@@ -264,14 +264,14 @@ class UnreadTerms(NodesAndPodsOnly):
 
 def unread_upkeep(unread: UnreadTerms, scorer: Scorer, process: Process) -> Upkeep:
     """Return the thread that writes an event on each such pod."""
-    events = PodEvents(process.post, instance=process.instance, what="queues")
+    events = EventRecorder(process.post, what="queues", instance=process.instance)
 
     def look() -> None:
         with scorer.tables.reading():
             taken = unread.take()
         if process.leads():
             for pod, mistakes in taken:
-                events.tell(pod, "UnreadAnnotation", mistakes)
+                events.warn(pod, "UnreadAnnotation", mistakes)
 
     look_again = PeriodicTask("unread-annotations", _LOOK_SECONDS, look, after=process.is_read)
     return Upkeep((events, look_again))

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from base.periodic_task import PeriodicTask
+from kube.events.event_recorder import EventRecorder
 from profiles.job import jobs_plan_answers
 from profiles.job.job_settings import JobOptions
 from profiles.job.job_tables import JobTables
@@ -22,7 +23,6 @@ from profiles.job.serverless.serverless_parts import ProviderCare
 from profiles.job.valley.planning_loop import GatedQueue as WakingQueue
 from profiles.job.valley.planning_loop import Planner
 from scheduler.handle import Handle
-from scheduler.pod_reports import PodEvents
 from scheduler.process import Process
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.scheduling_answers import moment
@@ -90,13 +90,13 @@ def job_upkeep(
     """Return what goes on around the job profile: storms and starts are planned, providers and due times watched."""
     scorer, queues = handle.scorer, handle.queues
     assert queues is not None, "there are queues wherever the job profile runs"
-    events = PodEvents(process.post, instance=process.instance)
+    events = EventRecorder(process.post, what="jobs", instance=process.instance)
     providers = ProviderCare(
         tables.serverless,
         process.session,
         [tables.scheduler_name],
         locked=scorer.tables.reading,
-        tell=events.tell,
+        tell=events.warn,
         may_write=process.leads,
         after=process.is_read,
         jobs=tables.jobs,
@@ -109,7 +109,7 @@ def job_upkeep(
             misses = tables.punctuality.take_misses()
         if process.leads():
             for miss in misses:
-                events.tell(miss.pod, miss.reason, miss.note)
+                events.warn(miss.pod, miss.reason, miss.note)
 
     def no_forecast_because() -> str:
         if planner.load is not None:

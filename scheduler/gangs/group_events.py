@@ -8,14 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kube.events.api_event import EventSource, api_event
-from kube.events.event_recorder import EventRecorder, Post
+from kube.events.event_recorder import EventRecorder
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_status import WantedGroupStatus
-
-_SOURCE: Final = "forecast-scheduler.io/gangs"
-_ACTION: Final = "Scheduling"
 
 _PATIENCE: Final = 30.0
 """Seconds for which members may be missing before an event: most groups are created one pod after the other."""
@@ -72,23 +68,13 @@ def _told_before(group: PodGroupInfo) -> str:
     return ""
 
 
-class GroupEvents(EventRecorder):
-    """Posts in a thread of its own, at a limited rate."""
-
-    def __init__(self, post: Post, *, instance: str, rate: float = 5.0, burst: float = 100.0) -> None:
-        super().__init__(post, what="gangs", instance=instance, rate=rate, burst=burst)
-
-    def tell(self, group: PodGroupInfo, reason: str, note: str, at: float) -> None:
-        """Post soon, if events are not too many already. at: unix seconds. Never waits."""
-        regarding = {
-            "apiVersion": group.api.version,
-            "kind": "PodGroup",
-            "namespace": group.namespace,
-            "name": group.name,
-            "uid": group.uid,
-        }
-        source = EventSource(_SOURCE, self.instance, _ACTION)
-        is_warning = reason != event_reason(Reason.SCHEDULED)
-        self.record(
-            lambda: api_event(regarding, reason=reason, note=note, at=at, source=source, is_warning=is_warning), at=at
-        )
+def tell_of_group(events: EventRecorder, group: PodGroupInfo, reason: str, note: str, at: float) -> None:
+    """Post an event soon, if they are not too many already. at: unix seconds."""
+    regarding = {
+        "apiVersion": group.api.version,
+        "kind": "PodGroup",
+        "namespace": group.namespace,
+        "name": group.name,
+        "uid": group.uid,
+    }
+    events.record(regarding, reason, note, at=at, is_warning=reason != event_reason(Reason.SCHEDULED))

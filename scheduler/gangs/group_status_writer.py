@@ -41,7 +41,7 @@ _AT_ONCE: Final = 100
 _WRITE_SECONDS: Final = 5.0
 
 Tell = Callable[[PodGroupInfo, str, str, float], None]
-"""GroupEvents.tell: group, reason, note, unix seconds."""
+"""group_events.tell_of_group: group, reason, note, unix seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
 from kube.client.eviction import Evict, Evicted
-from kube.events.api_event import EventSource, api_event, node_event, pod_reference
+from kube.events.api_event import node_reference, pod_reference
 from kube.events.event_recorder import EventRecorder, Post
 from kube.objects.objects import PodInfo
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -28,7 +27,6 @@ from scheduler.overcommit.overcommitted_nodes import LockedTables, OvercommitWat
 from scheduler.overcommit.repair_victims import RepairPlan, is_evictable, plan_repair
 
 CONTROLLER: Final = "forecast-scheduler.io/scheduler"
-_ACTION: Final = "RepairingOvercommit"
 
 _HOW: Final = {
     OvercommitCause.OWN: "although no other scheduler should place pods here",
@@ -37,29 +35,20 @@ _HOW: Final = {
 }
 
 
-def event_of_overcommit(overcommit: Overcommit, *, at: float, instance: str) -> dict[str, Any]:
-    """On the node: what is beyond its allocatable, and how that came about."""
+def report_overcommit(events: EventRecorder, overcommit: Overcommit) -> None:
+    """Post on the node what is beyond its allocatable, and how that came about."""
     amounts = ", ".join(f"{units} {_unit(kind)}of {kind}" for kind, units in sorted(overcommit.excess.items()))
     note = f"pods request {amounts} more than is allocatable, {_HOW[overcommit.cause]}"
-    return _on_node(overcommit.node, "NodeOvercommitted", note, at, instance)
+    events.record(node_reference(overcommit.node), "NodeOvercommitted", note)
 
 
-def event_of_repair(report: RepairReport, *, at: float, instance: str) -> dict[str, Any]:
-    """On the pod that was evicted, or on the node that could not be repaired."""
+def report_repair(events: EventRecorder, report: RepairReport) -> None:
+    """Post on the pod that was evicted, or on the node that could not be repaired."""
     if report.pod is None:
-        return _on_node(report.node, "OvercommitNotRepaired", report.why, at, instance)
-    pod = report.pod
-    return api_event(
-        pod_reference(pod),
-        reason="EvictedForOvercommit",
-        note=f"evicted: pods on node {report.node} request more than is allocatable there",
-        at=at,
-        source=EventSource(CONTROLLER, instance, _ACTION),
-    )
-
-
-def _on_node(node: str, reason: str, note: str, at: float, instance: str) -> dict[str, Any]:
-    return node_event(node, reason=reason, note=note, at=at, source=EventSource(CONTROLLER, instance, _ACTION))
+        events.record(node_reference(report.node), "OvercommitNotRepaired", report.why)
+        return
+    note = f"evicted: pods on node {report.node} request more than is allocatable there"
+    events.record(pod_reference(report.pod), "EvictedForOvercommit", note, is_warning=False)
 
 
 def _unit(kind: str) -> str:
@@ -188,7 +177,12 @@ class RepairLoop:
         """
         self._options, self._may_write, self._clock = options, may_write, clock
         self._events = EventRecorder(
-            post, what="nodes", instance=options.instance, max_waiting=_MOST_EVENTS_WAITING, clock=clock
+            post,
+            what="nodes",
+            instance=options.instance,
+            action="RepairingOvercommit",
+            max_waiting=_MOST_EVENTS_WAITING,
+            clock=clock,
         )
         self.watch = OvercommitWatch(
             tables,
@@ -196,7 +190,7 @@ class RepairLoop:
             domain=options.domain,
             shared=options.shared,
             fit=fit,
-            tell=self._tell_overcommit,
+            tell=self._tell,
             clock=clock,
         )
         self.repair: OvercommitRepair | None = None
@@ -207,7 +201,7 @@ class RepairLoop:
                 evict,
                 options.scheduler_names,
                 may_write=may_write,
-                tell=self._tell_repair,
+                tell=self._tell,
                 clock=clock,
             )
             self._jobs.append(PeriodicTask("overcommit-repair", _SECONDS, self.repair.step, after=after))
@@ -225,12 +219,10 @@ class RepairLoop:
             job.stop()
         self._events.stop()
 
-    def _tell_overcommit(self, overcommit: Overcommit) -> None:
-        self._record(partial(event_of_overcommit, overcommit))
-
-    def _tell_repair(self, report: RepairReport) -> None:
-        self._record(partial(event_of_repair, report))
-
-    def _record(self, event: Callable[..., dict[str, Any]]) -> None:
-        if self._may_write():
-            self._events.record(partial(event, at=self._clock(), instance=self._options.instance))
+    def _tell(self, report: Overcommit | RepairReport) -> None:
+        if not self._may_write():
+            return
+        if isinstance(report, Overcommit):
+            report_overcommit(self._events, report)
+        else:
+            report_repair(self._events, report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -15,12 +16,12 @@ from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
-from kube.events.event_recorder import api_server_post
+from kube.events.event_recorder import EventRecorder, api_server_post
 from kube.session.api_session import ApiSession
 from placement.pod_groups.group_of_pod import GROUP_LABEL
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.group_decoding import POD_GROUPS
-from scheduler.gangs.group_events import GroupEvents
+from scheduler.gangs.group_events import tell_of_group
 from scheduler.gangs.group_status_writer import GroupStatusWriter
 from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.loop_settings import GangOptions
@@ -51,8 +52,10 @@ class World:
         self.groups = ResourceSource([ResourceWatcher(api, sink, POD_GROUPS, timing=WEBHOOK_TIMING)])
         self.cluster = KubernetesSource(api, self.tables, kinds=(Kind.NODES, Kind.PODS))
         self.session = ApiSession(api)
-        self.events = GroupEvents(api_server_post(api), instance="test")
-        self.writer = GroupStatusWriter(self.session, self.directory, tell=self.events.tell, each_seconds=0.0)
+        self.events = EventRecorder(api_server_post(api), what="gangs", instance="test")
+        self.writer = GroupStatusWriter(
+            self.session, self.directory, tell=partial(tell_of_group, self.events), each_seconds=0.0
+        )
         self.resources, self.objects = CustomResources(plane), ClusterWriter(plane)
 
     def __enter__(self) -> Self:

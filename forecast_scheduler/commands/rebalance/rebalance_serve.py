@@ -28,7 +28,7 @@ from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
 from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
 from placement.index.index import INDEXED_KINDS
-from rebalancer.execution.move_events import ExecutionEvents
+from rebalancer.execution.move_events import report_move
 from rebalancer.execution.move_metrics import ExecutionCollector, ExecutionFigures
 from rebalancer.execution.move_rooms import MoveRooms
 from rebalancer.execution.plan_executor import Executor
@@ -97,13 +97,19 @@ def open_rebalancer(settings: Settings, inputs: Inputs) -> Iterator[LiveRebalanc
     maker = PlanMaker(scorer.tables, sources, ours)
     records, figures = PlanRecords(session, why_foreign=kept.why_foreign), ExecutionFigures()
     events = EventRecorder(
-        session_post(session), what="moves", instance=instance, rate=_EVENTS_A_SECOND, burst=_EVENTS_AT_ONCE
+        session_post(session),
+        what="moves",
+        instance=instance,
+        controller="forecast-scheduler/rebalancer",
+        action="Rebalancing",
+        rate=_EVENTS_A_SECOND,
+        burst=_EVENTS_AT_ONCE,
     )
     executor = Executor(
         session,
         records,
         ours.execution,
-        report=ExecutionEvents(events).report,
+        report=partial(report_move, events),
         hindrance=lambda move: maker.hindrance(
             move.uid, lambda replicas: kept.book.beyond_budget(move, ours, kept.calendar(), replicas=replicas)
         ),

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, Final
 
 from base.periodic_task import PeriodicTask
-from kube.events.event_recorder import session_post
+from kube.events.event_recorder import EventRecorder, session_post
 from placement.reservations.reservations import ReservationCollector, Reservations
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
-from scheduler.gangs.group_events import GroupEvents
+from scheduler.gangs.group_events import tell_of_group
 from scheduler.gangs.group_status_writer import GroupStatusWriter
 from scheduler.loop import ScheduleLoop
 from scheduler.process import Process
@@ -28,10 +28,17 @@ _UPKEEP_SECONDS: Final = 1.0
 
 def gang_upkeep(gangs: GangDirectory, process: Process) -> Upkeep:
     """What creates PodGroups by annotation, writes statuses of groups, and lets their time pass."""
-    events = GroupEvents(session_post(process.session), instance=process.instance)
+    events = EventRecorder(
+        session_post(process.session),
+        what="gangs",
+        instance=process.instance,
+        controller="forecast-scheduler.io/gangs",
+        rate=5.0,
+        burst=100.0,
+    )
     creator = GroupCreator(process.session, gangs, may_write=process.leads)
     create = partial(suppose_groups, gangs) if process.is_dry_run else creator.step
-    writer = GroupStatusWriter(process.session, gangs, tell=events.tell, may_write=process.leads)
+    writer = GroupStatusWriter(process.session, gangs, tell=partial(tell_of_group, events), may_write=process.leads)
     return Upkeep(
         (
             events,

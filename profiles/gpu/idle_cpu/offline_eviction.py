@@ -54,7 +54,7 @@ class OfflineEviction:
         bounds : of Colocation
         scheduler_name       : of the GPU profile
         evict                : api_server_evict(api); it may block
-        tell                 : called with pods that are evicted, or would be (PodEvents.tell)
+        tell                 : called with pods that are evicted, or would be (EventRecorder.warn)
         may_write            : whether this replica leads
         after                : whether the cluster has been read
         clock                : unix seconds

@@ -137,7 +137,7 @@ class ProviderCare:
     ) -> None:
         """
         locked   : takes the lock of the tables
-        tell     : posts events (PodEvents.tell)
+        tell     : posts events (EventRecorder.warn)
         after    : whether the cluster has been read: must be true before the first look
         jobs     : by UID, which say how many pods they can afford to lose; None = all of them
         """

@@ -10,7 +10,7 @@ import pytest
 import urllib3
 
 from kube.events.event_recorder import EventFigures
-from placement.decisions.decision import event_of, note_of
+from placement.decisions.decision import note_of
 from placement.decisions.decision_reports import EventSink
 from tests.placement.decisions.made_up import AT, advice, binding, decision, expecting
 
@@ -59,10 +59,13 @@ def test_the_note_says_why_a_pod_is_elsewhere_instead_of_by_how_much_the_other_w
 
 
 def test_the_event_keeps_within_what_the_api_server_lets_through() -> None:
-    made = decision(
-        {"n1": 1}, "n1", pod=f"shop/{'a' * 230}-{'b' * 22}", reasons=tuple(f"because of ä {n}" for n in range(200))
-    )
-    event = event_of(made, controller="us", instance="x" * 300)
+    server = Server()
+    sink = EventSink(server, controller="us", instance="x" * 300)
+    sink.start()
+    reasons = tuple(f"because of ä {n}" for n in range(200))
+    sink.take(binding(advice({"n1": 1}, pod=f"shop/{'a' * 230}-{'b' * 22}", reasons=reasons), "n1"))
+    sink.stop()
+    event: dict[str, Any] = server.posted[0][1]
     assert len(event["note"].encode()) <= 1024 and len(event["note"].encode()) > 1000
     assert len(event["reportingInstance"]) == 128
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", event["metadata"]["name"])

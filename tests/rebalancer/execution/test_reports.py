@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from kube.events.event_recorder import EventRecorder
 from placement.reservations.watched_plans import MoveState
-from rebalancer.execution.move_events import ExecutionEvents
+from rebalancer.execution.move_events import report_move
 from rebalancer.execution.move_metrics import ExecutionCollector, ExecutionFigures
 from rebalancer.execution.observation import Reply
 from rebalancer.execution.plan_executor import MoveReport
@@ -33,7 +33,7 @@ def posted(*records: MoveStatus) -> list[dict[str, Any]]:
     plan = RebalancePlan("p", "uid-p", "7", AT, spec_of(SmallCluster(), MOVE), PlanStatus())
     recorder.start()
     for record in records:
-        ExecutionEvents(recorder).report(MoveReport(plan, MOVE, record))
+        report_move(recorder, MoveReport(plan, MOVE, record))
     recorder.stop()
     return found
 

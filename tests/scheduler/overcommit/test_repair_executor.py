@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kube.client.eviction import Evicted, Eviction
+from kube.events.event_recorder import EventRecorder
 from kube.objects.objects import PodInfo
 from scheduler.overcommit.node_relief import RepairReport
 from scheduler.overcommit.overcommit import OvercommitCause
-from scheduler.overcommit.repair_loop import OvercommitCollector, OvercommitRepair, event_of_overcommit, event_of_repair
+from scheduler.overcommit.repair_loop import OvercommitCollector, OvercommitRepair, report_overcommit, report_repair
 from tests.scheduler.overcommit.nodes import OURS, Scene, node, pod, unanswered
 
 REFUSED = Eviction(Evicted.REFUSED, "The disruption budget b needs 2 healthy pods")
@@ -164,14 +167,25 @@ def test_metrics() -> None:
 
 
 def test_events() -> None:
+    posted: list[dict[str, Any]] = []
+
+    def post(path: str, body: bytes) -> int:
+        posted.append(json.loads(body))
+        return 201
+
     tested = Repairing(*pods(5))
     tested.step()
-    on_node = event_of_overcommit(tested.told[0], at=1e9, instance="s-0")
+    events = EventRecorder(post, what="nodes", instance="s-0")
+    events.start()
+    report_overcommit(events, tested.told[0])
+    report_repair(events, tested.reports[0])
+    report_repair(events, RepairReport("n", why="so"))
+    events.stop()
+    on_node, on_pod, unrepaired = posted
     assert on_node["metadata"]["namespace"] == "default" and on_node["type"] == "Warning"
     assert on_node["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "n"}
     assert on_node["note"] == (
         "pods request 1000 milli-cores of cpu more than is allocatable, placed by schedulers that share the node"
     )
-    on_pod = event_of_repair(tested.reports[0], at=1e9, instance="s-0")
     assert on_pod["regarding"]["name"] == "p4" and on_pod["reason"] == "EvictedForOvercommit"
-    assert event_of_repair(RepairReport("n", why="so"), at=1e9, instance="s-0")["regarding"]["kind"] == "Node"
+    assert unrepaired["regarding"]["kind"] == "Node"

@@ -9,11 +9,11 @@ from kubernetes.client import ApiClient
 
 from cluster.tables.state import ClusterState
 from kube.client.eviction import Evicted, api_server_evict
+from kube.events.event_recorder import EventRecorder
 from kube.objects.objects import PodInfo
 from placement.reservations.reservation import HIGHEST_PRIORITY
 from profiles.gpu.tide.training_annotations import TIDE, Role
 from scheduler.overcommit.repair_victims import is_evictable
-from scheduler.pod_reports import PodEvents
 from tests.profiles.gpu.idle_cpu.gpu_nodes import offline_pod
 from tests.profiles.gpu.idle_cpu.test_gpu_node_pods import tables
 from tests.profiles.gpu.tide.test_tide_table import some_pod, table_of
@@ -90,8 +90,8 @@ def test_no_event_is_written_about_it(one: PodInfo, n_events: int) -> None:
         posted.append(path)
         return 201
 
-    events = PodEvents(post, instance="one")
+    events = EventRecorder(post, what="queues", instance="one")
     events.start()
-    events.tell(one, "UnreadAnnotation", "what is wrong")
+    events.warn(one, "UnreadAnnotation", "what is wrong")
     events.stop()
     assert len(posted) == n_events
