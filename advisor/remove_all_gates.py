@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-import urllib3
 from kubernetes import client
 
 from advisor.advice_requests import advice_note
 from base.errors import ForecastError
-from kube.client.api_answer import answered, is_gone
+from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.kubernetes_client import send
 from kube.client.kubernetes_steps import list_request
 from kube.client.pod_writes import pod_path
@@ -59,9 +58,9 @@ def release_all(api: client.ApiClient) -> Released:
     held, unread = _held(api)
     for pod in held:
         note = advice_note(None, "released by hand")
-        answer = answered(*_sent(api, "PATCH", pod_path(pod), release_body(pod, note)))
+        answer = _sent(api, "PATCH", pod_path(pod), release_body(pod, note))
         if may_go_without_note(answer):
-            answer = answered(*_sent(api, "PATCH", pod_path(pod), release_body(pod, None)))
+            answer = _sent(api, "PATCH", pod_path(pod), release_body(pod, None))
         if not answer.is_success and not is_gone(answer):
             failed, why = failed + 1, answer.text
     released = Released(len(held), failed, why, unread)
@@ -75,11 +74,11 @@ def _held(api: client.ApiClient) -> tuple[list[PodWithGates], tuple[str, ...]]:
     pods, unread, token = list[PodWithGates](), list[str](), ""
     while True:
         request = list_request(UNBOUND_PODS, limit=_PAGE, continue_token=token)
-        status, body = _sent(api, "GET", f"{request.path}?{urlencode(request.query)}")
-        if status != 200:
-            raise ReleaseFailed(f"pods cannot be listed: {answered(status, body).text}")
+        answer = _sent(api, "GET", f"{request.path}?{urlencode(request.query)}")
+        if not answer.is_success:
+            raise ReleaseFailed(f"pods cannot be listed: {answer.text}")
         try:
-            page = decode_page(UNBOUND_PODS, body)
+            page = decode_page(UNBOUND_PODS, answer.body)
         except UndecodableObject as error:
             raise ReleaseFailed(f"pods cannot be listed: {error}") from error
         pods += [pod for pod in page.objects if pod.has_ours]
@@ -89,9 +88,8 @@ def _held(api: client.ApiClient) -> tuple[list[PodWithGates], tuple[str, ...]]:
             return pods, tuple(unread)
 
 
-def _sent(api: client.ApiClient, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-    try:
-        answer = send(api, method, path, body, content_type=STRATEGIC_MERGE, seconds=_SECONDS)
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise ReleaseFailed(f"the API server does not answer: {error}") from error
-    return answer.status, answer.data
+def _sent(api: client.ApiClient, method: str, path: str, body: bytes | None = None) -> ApiAnswer:
+    answer = send(api, method, path, body, content_type=STRATEGIC_MERGE, seconds=_SECONDS)
+    if answer.why_none:
+        raise ReleaseFailed(f"the API server does not answer: {answer.why_none}")
+    return answer

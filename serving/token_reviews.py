@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import msgspec
-import urllib3
 from kubernetes.client import ApiClient
 
 from base.errors import ForecastError, InputError
@@ -83,12 +82,11 @@ def api_server_ask(api: ApiClient, seconds: float) -> Ask:
     """Return a function that asks by this client. seconds: timeout of an answer."""
 
     def ask(path: str, body: bytes) -> tuple[int, bytes]:
-        try:
-            answer = send(api, "POST", path, body, seconds=seconds)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        answer = send(api, "POST", path, body, seconds=seconds)
+        if answer.why_none:
             # Not the error's text: what a library writes into it is not ours to vouch for, and a token is in the body.
-            raise ReviewFailed(f"the API server does not answer ({type(error).__name__})") from None
-        return answer.status, answer.data
+            raise ReviewFailed("the API server does not answer")
+        return answer.status, answer.body
 
     return ask
 

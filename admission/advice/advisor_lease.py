@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import urllib3
 from kubernetes import client
 
 from admission.webhook_settings import AdviceGateOptions
@@ -59,17 +58,13 @@ class AdvisorLease:
     def look(self) -> None:
         """Read the Lease, and note whether it was renewed since the last look."""
         began = self._clock()
-        try:
-            answer = send(self._api, "GET", self._path, seconds=_REQUEST_SECONDS)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            self._notice.failed(str(error))
-            return
+        answer = send(self._api, "GET", self._path, seconds=_REQUEST_SECONDS)
         if answer.status == _MISSING:
             self._seen = None
             return
-        record = read_lease(answer.data) if answer.status == 200 else None
+        record = read_lease(answer.body) if answer.is_success else None
         if record is None:
-            self._notice.failed(f"status {answer.status}")
+            self._notice.failed(answer.text or "the API server's answer is no Lease")
             return
         self._notice.succeeded()
         before, self._seen = self._seen, record

@@ -11,13 +11,13 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
-import urllib3
 from cryptography import x509
 from kubernetes import client
 
 from admission.certificates.authority import fingerprint, read_certificates, to_pem
 from admission.webhook_settings import CertificateOptions, canonical
 from base.errors import ForecastError
+from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import send
 
 LABELS: Final = {
@@ -123,30 +123,22 @@ class ApiCertificateStore:
     def _send(self, method: str, path: str, content: Any = None, content_type: str = "") -> dict[str, Any] | None:
         """The object that comes back; None = 404."""
         body = None if content is None else msgspec.json.encode(content)
-        try:
-            answer = send(self._api, method, path, body, content_type=content_type, seconds=self._seconds)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise StoreUnreachable(f"the API server does not answer: {' '.join(str(error).split())[:300]}") from error
-        if 200 <= answer.status < 300:
+        answer = send(self._api, method, path, body, content_type=content_type, seconds=self._seconds)
+        if answer.why_none:
+            raise StoreUnreachable(f"the API server does not answer: {answer.why_none}")
+        if answer.is_success:
             try:
-                return msgspec.json.decode(answer.data, type=dict[str, Any])
+                return msgspec.json.decode(answer.body, type=dict[str, Any])
             except msgspec.DecodeError as error:
                 raise StoreUnreachable(f"the API server's answer to {method} {path} cannot be read: {error}") from error
         if answer.status == 404:
             return None
-        raise _refusal(method, path, answer.status, answer.data)
+        raise _refusal(f"{method} {path}", answer)
 
 
-class _Status(msgspec.Struct):
-    message: str = ""
-
-
-def _refusal(method: str, path: str, status: int, body: bytes) -> ForecastError:
-    try:
-        text = msgspec.json.decode(body, type=_Status).message
-    except msgspec.DecodeError:
-        text = body[:200].decode(errors="replace")
-    told = f"the API server answered {status} to {method} {path}: {' '.join(text.split())[:300]}"
+def _refusal(request: str, answer: ApiAnswer) -> ForecastError:
+    status = answer.status
+    told = f"the API server refused {request}: {answer.text}"
     if status == 409:
         return Conflict(told)
     if status in (401, 403):

@@ -17,7 +17,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-import urllib3
 from fastapi import APIRouter, FastAPI, Query
 from kubernetes import client
 from starlette.responses import Response
@@ -189,15 +188,15 @@ class _ConfigMap(msgspec.Struct):
 def _read(api: client.ApiClient, config_map: str) -> tuple[str, tuple[str, ...]]:
     namespace, _, name = config_map.partition("/")
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps/{quote(name, safe='')}"
+    answer = send(api, "GET", path, seconds=_SECONDS)
     try:
-        answer = send(api, "GET", path, seconds=_SECONDS)
-        found = msgspec.json.decode(answer.data, type=_ConfigMap) if answer.status == 200 else None
+        found = msgspec.json.decode(answer.body, type=_ConfigMap) if answer.is_success else None
         names: Any = msgspec.json.decode(found.data.get(_NAMES, "[]")) if found is not None else []
-    except (urllib3.exceptions.HTTPError, OSError, msgspec.DecodeError) as error:
+    except msgspec.DecodeError as error:
         raise InputError(f"ConfigMap {config_map} cannot be read: {' '.join(str(error).split())[:300]}") from error
     if found is None:
         raise InputError(
-            f"ConfigMap {config_map} was not read (status {answer.status}): bind the Role "
+            f"ConfigMap {config_map} was not read ({answer.text}): bind the Role "
             "extension-apiserver-authentication-reader of kube-system, or set autoscale.external_metrics.client_ca and "
             "client_config_map: ''"
         )

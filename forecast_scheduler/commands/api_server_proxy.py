@@ -13,8 +13,6 @@ import json
 from pathlib import Path
 from typing import Final
 
-import urllib3
-
 from kube.client.kubernetes_client import api_client, send
 from serving.remote_service import ServiceRefused, ServiceUnavailable, error_words
 from serving.security import PROXIED_AUTHORIZATION
@@ -58,13 +56,13 @@ class ProxiedScorer:
         self, who: str, method: str, url: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> bytes:
         """Return the body of an answer 200 or 201. who: is asked, for errors."""
-        try:
-            answer = send(self._api, method, url, body, seconds=self._seconds, headers=headers)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            host, why = self._api.configuration.host, " ".join(str(error).split())[:300]
-            raise ServiceUnavailable(f"the API server {host} does not answer: {why}") from error
+        answer = send(self._api, method, url, body, seconds=self._seconds, headers=headers)
+        if answer.why_none:
+            raise ServiceUnavailable(
+                f"the API server {self._api.configuration.host} does not answer: {answer.why_none}"
+            )
         if answer.status in (200, 201):
-            return answer.data
+            return answer.body
         kind = ServiceRefused if 400 <= answer.status < 500 else ServiceUnavailable
         way_out = _BIND_THE_ROLE if answer.status == _FORBIDDEN else ""
-        raise kind(f"{who} answered {answer.status}: {error_words(answer.data)}{way_out}")
+        raise kind(f"{who} answered {answer.status}: {error_words(answer.body)}{way_out}")

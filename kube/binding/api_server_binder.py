@@ -8,11 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import urllib3
 from kubernetes import client
 
-from kube.binding.binding_steps import BindingFailed, BindingRequest, BindingVerdict, Pause, Send, binding_steps
-from kube.client.api_answer import ApiAnswer, answered, unanswered
+from kube.binding.binding_steps import BindingFailed, BindingRequest, BindingVerdict, Pause, binding_steps
 from kube.client.kubernetes_client import send
 
 
@@ -45,14 +43,8 @@ class ApiServerBinder:
                     self._sleep(step.seconds)
                     step = steps.send(step.because)
                 else:
-                    step = steps.send(self._answer(step))
+                    answer = send(self._api, step.method, step.path, step.body or None, seconds=step.seconds)
+                    step = steps.send(answer)
         except StopIteration as end:
             if end.value.verdict is not BindingVerdict.BOUND:
                 raise BindingFailed(end.value.reason) from None
-
-    def _answer(self, step: Send) -> ApiAnswer:
-        try:
-            answer = send(self._api, step.method, step.path, step.body or None, seconds=step.seconds)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            return unanswered(error)
-        return answered(answer.status, answer.data, answer.headers.get("Retry-After", ""))

@@ -173,7 +173,8 @@ class SeenPod(Enum):
 def what_is_seen(request: BindingRequest, answer: ApiAnswer, *, trouble: str) -> BindingResult | SeenPod:
     """What the answer to a look at the pod says. trouble: why it was looked at."""
     names = _names(request)
-    if answer.status == _MISSING and _says_not_found(answer):
+    # The API server itself says so, and not a load balancer in front of it.
+    if answer.status == _MISSING and answer.reason == "NotFound":
         return BindingResult(BindingVerdict.GONE, f"{names} is not bound: the pod is gone")
     if answer.status in (401, 403):
         return BindingResult(BindingVerdict.UNKNOWN, f"whether {names} is bound may not be looked up: {answer.text}")
@@ -213,23 +214,11 @@ class _Pod(msgspec.Struct):
     spec: _PodSpec
 
 
-class _Status(msgspec.Struct):
-    reason: str = ""
-
-
-def _says_not_found(answer: ApiAnswer) -> bool:
-    """Whether the API server itself says so, and not a load balancer in front of it."""
-    try:
-        return msgspec.json.decode(answer.body, type=_Status).reason == "NotFound"
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-
-
 def _refused(request: BindingRequest, refuses: str, answer: ApiAnswer, may_still_happen: bool) -> BindingResult:
     reason = f"the API server {refuses} to bind {_names(request)}: {answer.text}"
     if answer.status == NOT_SENT:
         reason = f"{_names(request)} is not bound: {answer.text}"
-    if answer.status == _MISSING and _says_not_found(answer):
+    if answer.status == _MISSING and answer.reason == "NotFound":
         return BindingResult(BindingVerdict.GONE, reason)
     return BindingResult(BindingVerdict.UNKNOWN if may_still_happen else BindingVerdict.REFUSED, reason)
 

@@ -16,7 +16,26 @@ from base.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
 
 NO_ANSWER: Final = 0
 NOT_SENT: Final = -1
+_NO_ANSWER_TEXT: Final = "no answer: "
 _LONGEST_RETRY_AFTER_SECONDS: Final = 30.0
+
+
+class Cause(msgspec.Struct):
+    """One of the causes that the API server names of a failure."""
+
+    field: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[Cause] | None = None
+
+
+class _Failure(msgspec.Struct):
+    message: str = ""
+    reason: str = ""
+    details: _Details | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +56,21 @@ class ApiAnswer:
         """Whether it was carried out."""
         return 200 <= self.status < 300
 
+    @property
+    def why_none(self) -> str:
+        """Why no answer came; '' = one came."""
+        return self.text.removeprefix(_NO_ANSWER_TEXT) if self.status == NO_ANSWER else ""
 
-class _Cause(msgspec.Struct):
-    field: str = ""
+    @property
+    def reason(self) -> str:
+        """The API server's word for a failure, such as NotFound; '' = another server's answer."""
+        return _said(self.body).reason
 
-
-class _Details(msgspec.Struct):
-    causes: list[_Cause] | None = None
-
-
-class _Status(msgspec.Struct):
-    message: str = ""
-    details: _Details | None = None
+    @property
+    def causes(self) -> list[Cause]:
+        """What the API server names as the causes of a failure."""
+        details = _said(self.body).details
+        return (details.causes if details is not None else None) or []
 
 
 def answered(status: int, body: bytes, retry_after: str = "") -> ApiAnswer:
@@ -64,7 +86,7 @@ def answered(status: int, body: bytes, retry_after: str = "") -> ApiAnswer:
 def unanswered(error: BaseException) -> ApiAnswer:
     """The connection failed, or time was up."""
     words = str(error) or type(error).__name__
-    return ApiAnswer(NO_ANSWER, text=" ".join(f"no answer: {words}".split())[:300])
+    return ApiAnswer(NO_ANSWER, text=_NO_ANSWER_TEXT + " ".join(words.split())[:300])
 
 
 def not_sent(why: str) -> ApiAnswer:
@@ -80,11 +102,9 @@ def is_gone(answer: ApiAnswer) -> bool:
     """
     if answer.status not in (404, 409, 422):
         return False
-    said = _said(answer.body)
     if answer.status == 409:
-        return any(words in said.message for words in ("UID in the precondition", "UID in precondition"))
-    causes = (said.details.causes if said.details is not None else None) or ()
-    return answer.status == 404 or any(cause.field == "metadata.uid" for cause in causes)
+        return any(words in _said(answer.body).message for words in ("UID in the precondition", "UID in precondition"))
+    return answer.status == 404 or any(cause.field == "metadata.uid" for cause in answer.causes)
 
 
 def _message(status: int, body: bytes) -> str:
@@ -92,11 +112,11 @@ def _message(status: int, body: bytes) -> str:
     return " ".join(f"{status} {_said(body).message}".split())[:400]
 
 
-def _said(body: bytes) -> _Status:
+def _said(body: bytes) -> _Failure:
     try:
-        return msgspec.json.decode(body, type=_Status)
+        return msgspec.json.decode(body, type=_Failure)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return _Status(body[:200].decode(errors="replace"))
+        return _Failure(body[:200].decode(errors="replace"))
 
 
 LARGEST_ANSWER: Final = 2**27
@@ -105,15 +125,6 @@ LARGEST_ANSWER: Final = 2**27
 
 class OversizedAnswer(urllib3.exceptions.HTTPError):
     """The answer has more bytes than are read; what is left of it has been dropped."""
-
-
-@dataclass(frozen=True, slots=True)
-class WholeAnswer:
-    """An answer that was read to its end, whatever its status."""
-
-    status: int
-    data: bytes
-    headers: urllib3.HTTPHeaderDict
 
 
 def read_answer(answer: urllib3.BaseHTTPResponse, *, most: int = LARGEST_ANSWER, seconds: float) -> bytes:

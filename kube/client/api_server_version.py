@@ -16,7 +16,8 @@ from typing import Any, Final
 import msgspec
 from kubernetes.client import ApiClient
 
-from kube.client.kubernetes_client import send
+from kube.client.kubernetes_client import ask
+from kube.client.kubernetes_steps import Request
 from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
 
 OPENAPI_PATH: Final = "/openapi/v3/api/v1"
@@ -72,10 +73,10 @@ class ApiServerVersion:
     def read(self) -> KubernetesVersion:
         """Ask. If the server refuses, what it said before holds, else the newest version that is compared.
 
-        Raises urllib3's HTTPError and OSError.
+        Raises UnreachableApiServer.
         """
-        answer = send(self._api, "GET", "/version", seconds=_SECONDS)
-        found = decode_version(answer.data) if answer.status == 200 else None
+        answer = ask(self._api, Request("/version"), seconds=_SECONDS)
+        found = decode_version(answer.body) if answer.status == 200 else None
         if found is None:
             if not self._refused:
                 self._refused = True
@@ -98,8 +99,8 @@ class ApiServerVersion:
             return
         _warn_of(version)
         if version > NEWEST:
-            answer = send(self._api, "GET", OPENAPI_PATH, seconds=_SECONDS)
-            unknown = unknown_fields(answer.data) if answer.status == 200 else None
+            answer = ask(self._api, Request(OPENAPI_PATH), seconds=_SECONDS)
+            unknown = unknown_fields(answer.body) if answer.status == 200 else None
             if unknown is None:
                 logger.warning("the API server does not say its fields (%d): new ones are not heeded", answer.status)
             for name in unknown or ():

@@ -12,9 +12,9 @@ from enum import Enum
 from typing import Any
 
 import msgspec
-import urllib3
 from kubernetes import client
 
+from kube.client.api_answer import NO_ANSWER, ApiAnswer
 from kube.client.kubernetes_client import send
 from kube.client.pod_writes import PodIdentity, pod_path
 from kube.objects.objects import PodInfo
@@ -40,20 +40,6 @@ class Eviction:
 Evict = Callable[[PodInfo], Eviction]
 
 
-class _Cause(msgspec.Struct):
-    reason: str = ""
-    message: str = ""
-
-
-class _Details(msgspec.Struct):
-    causes: list[_Cause] | None = None
-
-
-class _Status(msgspec.Struct):
-    message: str = ""
-    details: _Details | None = None
-
-
 def eviction_path(pod: PodIdentity) -> str:
     """Return where to post it."""
     return f"{pod_path(pod)}/eviction"
@@ -75,22 +61,21 @@ def eviction_body(pod: PodIdentity, *, dry_run: bool = False) -> bytes:
     )
 
 
-def read_answer(status: int, body: bytes) -> Eviction:
+def eviction_of(answer: ApiAnswer) -> Eviction:
     """Return what an answer means.
 
     429 is said both by a disruption budget and by a server that has too much to do; only the first names its cause. 409
     is another pod of the name by now, or a budget that changed meanwhile: the next look shows which.
     """
-    if 200 <= status < 300 or status == 404:
+    status, why = answer.status, answer.text[:300]
+    if answer.is_success or status == 404:
         return Eviction(Evicted.GOING)
-    said = _said(body)
-    why = " ".join(f"{status} {said.message}".split())[:300]
-    causes = (said.details.causes if said.details is not None else None) or []
+    causes = answer.causes
     if status == 429 and any(cause.reason == "DisruptionBudget" for cause in causes):
         return Eviction(Evicted.REFUSED, next((cause.message for cause in causes if cause.message), why)[:300])
-    if status == 500 and "PodDisruptionBudget" in said.message:
+    if status == 500 and "PodDisruptionBudget" in why:
         return Eviction(Evicted.REFUSED, why)  # more than one covers the pod
-    if status >= 500 or status == 408:
+    if status == NO_ANSWER or status >= 500 or status == 408:
         return Eviction(Evicted.UNKNOWN, why)
     if status == 403:
         return Eviction(Evicted.NOT_NOW, f"{why}: grant create on pods/eviction")
@@ -105,17 +90,6 @@ def api_server_evict(api: client.ApiClient, *, seconds: float = 5.0) -> Evict:
     def evict(pod: PodInfo) -> Eviction:
         if pod.stands_in:  # none of the callers chooses one
             return Eviction(Evicted.REFUSED, f"{pod.name} holds the room of a Reservation, and is no pod")
-        try:
-            answer = send(api, "POST", eviction_path(pod), eviction_body(pod), seconds=seconds)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            return Eviction(Evicted.UNKNOWN, " ".join(f"no answer: {error}".split())[:300])
-        return read_answer(answer.status, answer.data)
+        return eviction_of(send(api, "POST", eviction_path(pod), eviction_body(pod), seconds=seconds))
 
     return evict
-
-
-def _said(body: bytes) -> _Status:
-    try:
-        return msgspec.json.decode(body, type=_Status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _Status(message=body[:200].decode(errors="replace"))

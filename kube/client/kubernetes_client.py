@@ -11,6 +11,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client, config
@@ -18,7 +19,7 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 
 from base.errors import ForecastError, InputError
-from kube.client.api_answer import WholeAnswer, read_answer
+from kube.client.api_answer import ApiAnswer, answered, read_answer, unanswered
 from kube.client.kubernetes_steps import Request, list_request
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, Kind
 
@@ -119,25 +120,38 @@ def send(
     content_type: str = "application/json",
     seconds: float,
     headers: Mapping[str, str] | None = None,
-) -> WholeAnswer:
-    """Send one request and return its whole answer, whatever the status. seconds: timeout; headers: further ones.
+) -> ApiAnswer:
+    """Send one request and return its whole answer, whatever the status; never raises for a failure.
 
-    No retries and no redirects: the writer must know what became of the request. Raises urllib3's HTTPError (of an
-    answer that is too large, too) and OSError.
+    seconds : timeout; headers: further ones. An answer that is too large counts as none
+
+    No retries and no redirects: the writer must know what became of the request.
     """
     sent = {"Accept": "application/json", "User-Agent": "forecast-scheduler", **(headers or {})} | authorization(api)
     pool: urllib3.PoolManager = api.rest_client.pool_manager
-    answer = pool.request(
-        method,
-        api.configuration.host + path,
-        body=body,
-        headers=sent if body is None else sent | {"Content-Type": content_type},
-        retries=False,
-        redirect=False,
-        preload_content=False,
-        timeout=urllib3.Timeout(total=seconds),
-    )
-    return WholeAnswer(answer.status, read_answer(answer, seconds=seconds), answer.headers)
+    try:
+        answer = pool.request(
+            method,
+            api.configuration.host + path,
+            body=body,
+            headers=sent if body is None else sent | {"Content-Type": content_type},
+            retries=False,
+            redirect=False,
+            preload_content=False,
+            timeout=urllib3.Timeout(total=seconds),
+        )
+        return answered(answer.status, read_answer(answer, seconds=seconds), answer.headers.get("Retry-After", ""))
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        return unanswered(error)
+
+
+def ask(api: client.ApiClient, request: Request, *, seconds: float = _CONNECT_SECONDS) -> ApiAnswer:
+    """Send a GET and return its answer, whatever the status. Raises UnreachableApiServer if none comes."""
+    path = f"{request.path}?{urlencode(request.query)}" if request.query else request.path
+    answer = send(api, "GET", path, seconds=seconds, headers={"Accept": request.accept})
+    if answer.why_none:
+        raise UnreachableApiServer(f"the API server {api.configuration.host} does not answer: {answer.why_none}")
+    return answer
 
 
 def authorization(api: client.ApiClient) -> dict[str, str]:
@@ -155,13 +169,8 @@ def check_access(api: client.ApiClient, kinds: Iterable[Kind] = SCORED_KINDS) ->
     Raises InputError when the server refuses, UnreachableApiServer when it does not answer.
     """
     for kind in kinds:
-        try:
-            answer = open_request(api, list_request(WATCHED[kind], limit=1), read_seconds=_CONNECT_SECONDS)
-            body = read_answer(answer, seconds=_CONNECT_SECONDS)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            host = api.configuration.host
-            raise UnreachableApiServer(f"the API server {host} does not answer: {_one_line(error)}") from error
-        _refuse(answer.status, kind, body)
+        answer = ask(api, list_request(WATCHED[kind], limit=1))
+        _refuse(answer.status, kind, answer.body)
 
 
 def _refuse(status: int, kind: Kind, body: bytes) -> None:

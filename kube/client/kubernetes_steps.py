@@ -117,7 +117,7 @@ class Request:
     """A GET: path below the server's address, query, and the Accept header."""
 
     path: str
-    accept: str
+    accept: str = "application/json"
     query: Mapping[str, str] = field(default_factory=dict)
 
 

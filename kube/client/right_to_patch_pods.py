@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 import orjson
-import urllib3
 from kubernetes.client import ApiClient
 
 from kube.client.kubernetes_client import send
@@ -52,13 +51,13 @@ class RightToPatchPods:
 
     def look(self) -> None:
         """Ask the API server."""
+        answer = send(self._api, "POST", _PATH, _BODY, seconds=_REQUEST_SECONDS)
+        if not answer.is_success:
+            self._unanswered.failed(answer.text)
+            return
         try:
-            answer = send(self._api, "POST", _PATH, _BODY, seconds=_REQUEST_SECONDS)
-            if answer.status >= 300:
-                self._unanswered.failed(f"status {answer.status}")
-                return
-            status = msgspec.json.decode(answer.data, type=_Review).status
-        except (urllib3.exceptions.HTTPError, OSError, msgspec.DecodeError) as error:
+            status = msgspec.json.decode(answer.body, type=_Review).status
+        except msgspec.DecodeError as error:
             self._unanswered.failed(str(error))
             return
         self._unanswered.succeeded()

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import orjson
 from kubernetes import client
 
+from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import send
 from kube.events.api_event import api_event, pod_reference
 from kube.failure_notice import FailureNotice
@@ -29,7 +30,7 @@ from kube.write_pacing import TokenBucket
 logger = logging.getLogger(__name__)
 
 Post = Callable[[str, bytes], int]
-"""Sends a JSON body to a path of the API server and returns the status; raises urllib3's HTTPError and OSError."""
+"""Sends a JSON body to a path of the API server and returns the status; raises OSError."""
 
 _Make = Callable[[], Mapping[str, Any]]
 
@@ -166,7 +167,7 @@ def api_server_post(api: client.ApiClient, *, seconds: float = 2.0) -> Post:
     """Posts through the official client's connections. No retries: an event that is sent twice is shown twice."""
 
     def post(path: str, body: bytes) -> int:
-        return send(api, "POST", path, body, seconds=seconds).status
+        return _status(send(api, "POST", path, body, seconds=seconds))
 
     return post
 
@@ -175,9 +176,13 @@ def session_post(session: ApiSession, *, seconds: float = 5.0) -> Post:
     """Posts through a session, so that a replica that does not lead posts nothing."""
 
     def post(path: str, body: bytes) -> int:
-        answer = call(session, session.request("POST", path, body, seconds=seconds), seconds + 5.0, "posting an event")
-        if answer.status <= 0:
-            raise OSError(answer.text)
-        return answer.status
+        request = session.request("POST", path, body, seconds=seconds)
+        return _status(call(session, request, seconds + 5.0, "posting an event"))
 
     return post
+
+
+def _status(answer: ApiAnswer) -> int:
+    if answer.status <= 0:
+        raise OSError(answer.text)
+    return answer.status

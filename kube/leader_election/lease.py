@@ -19,10 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-import urllib3
 from kubernetes import client
 
-from kube.client.api_answer import ApiAnswer, answered, unanswered
+from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import send
 from kube.leader_election.election import Election
 from kube.leader_election.lease_options import LeaseOptions
@@ -213,11 +212,7 @@ class Lease:
     def _send(self, method: str, path: str, body: bytes | None) -> ApiAnswer:
         longest = self._options.renew_deadline / 2
         left = self._election.left(self._clock())
-        try:
-            answer = send(self._api, method, path, body, seconds=max(0.1, min(longest, left)) if left else longest)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            return unanswered(error)
-        return answered(answer.status, answer.data)
+        return send(self._api, method, path, body, seconds=max(0.1, min(longest, left)) if left else longest)
 
     def _fail(self, answer: ApiAnswer) -> None:
         self._failures += 1

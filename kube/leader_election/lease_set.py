@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import urllib3
 from kubernetes import client
 
-from kube.client.api_answer import ApiAnswer, answered, unanswered
+from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import send
 from kube.leader_election.election import Election
 from kube.leader_election.lease import running_time
@@ -168,11 +167,7 @@ class LeaseSet:
         return True
 
     def _send(self, method: str, path: str, body: bytes | None) -> ApiAnswer:
-        try:
-            answer = send(self._api, method, path, body, seconds=self._options.renew_deadline / 4)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            return unanswered(error)
-        return answered(answer.status, answer.data)
+        return send(self._api, method, path, body, seconds=self._options.renew_deadline / 4)
 
     @property
     def _collection(self) -> str:

@@ -8,12 +8,11 @@ from typing import Final
 from urllib.parse import quote
 
 import msgspec
-import urllib3
 from kubernetes import client
 from msgspec import Raw
 
 from base.errors import InputError
-from kube.client.kubernetes_client import UnreachableApiServer, open_request
+from kube.client.kubernetes_client import UnreachableApiServer, ask
 from kube.client.kubernetes_contract import Timing
 from kube.client.kubernetes_source import ResourceSource
 from kube.client.kubernetes_steps import Backoff, Request
@@ -74,20 +73,14 @@ def watched_config_map(namespace: str, name: str) -> Watched[PolicyConfigMap]:
 def read_config_map(api: client.ApiClient, namespace: str, name: str) -> PolicyConfigMap:
     """Read the ConfigMap. Raises InputError if it cannot be read, UnreachableApiServer if no server answers."""
     watched = watched_config_map(namespace, name)
-    request = Request(f"{watched.path}/{quote(name, safe='')}", "application/json")
-    try:
-        answer = open_request(api, request, read_seconds=_READ_SECONDS)
-        body = answer.data
-        answer.release_conn()
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise UnreachableApiServer(f"the API server {api.configuration.host} does not answer: {error}") from error
+    answer = ask(api, Request(f"{watched.path}/{quote(name, safe='')}"), seconds=_READ_SECONDS)
     if answer.status == 404:
         raise InputError(f"there is no ConfigMap {namespace}/{name}: create it, or name another")
     if answer.status in (401, 403):
         raise InputError(f"ConfigMap {namespace}/{name} may not be read ({answer.status}): grant get on it")
     if answer.status >= 300:
         raise UnreachableApiServer(f"the API server answered {answer.status} to ConfigMap {namespace}/{name}")
-    return watched.decoded(body)[0]
+    return watched.decoded(answer.body)[0]
 
 
 def _decode(body: bytes | Raw) -> tuple[PolicyConfigMap, str]:

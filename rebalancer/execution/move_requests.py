@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from kube.client.api_answer import ApiAnswer
-from kube.client.eviction import Evicted, eviction_body, eviction_path, read_answer
+from kube.client.eviction import Evicted, eviction_body, eviction_of, eviction_path
 from kube.client.pod_writes import MERGE, PodIdentity, nomination_body, pod_path
 from kube.session.session_calls import Requests, is_passing
 from rebalancer.execution.observation import Attempt, DeploymentSeen, PodSeen, Reply
@@ -59,7 +59,7 @@ class MoveRequests:
         )
         if answer.status <= 0:  # none came, or it was not even sent
             return Attempt(Reply.UNKNOWN if is_passing(answer) else Reply.FAILED, self._clock(), answer.text)
-        read = read_answer(answer.status, answer.body)
+        read = eviction_of(answer)
         return Attempt(_REPLIES[read.outcome], self._clock(), read.why)
 
     async def nominate(self, move: MoveSpec, pod: PodSeen) -> str:

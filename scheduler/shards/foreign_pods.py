@@ -20,7 +20,6 @@ from typing import Final
 from urllib.parse import quote
 
 import msgspec
-import urllib3
 from kubernetes import client
 from msgspec import Raw
 
@@ -274,15 +273,15 @@ class PodLists:
     def _list(self, selector: str) -> tuple[list[PodInfo], dict[str, int]] | None:
         """Return pods, and their resourceVersions by UID."""
         path = f"/api/v1/pods?fieldSelector={quote(selector, safe='')}"
+        answer = send(self._api, "GET", path, seconds=_SECONDS)
         try:
-            answer = send(self._api, "GET", path, seconds=_SECONDS)
-            if answer.status != 200:
-                raise OSError(f"{answer.status} {answer.data[:200]!r}")
+            if not answer.is_success:
+                raise OSError(answer.text)
             with self._tables.reading() as cluster:
                 of_version = watched(Kind.PODS, cluster.state.version)
-            page = decode_page(of_version, answer.data)
-            versions = {one.metadata.uid: int(one.metadata.resource_version) for one in _LIST.decode(answer.data).items}
-        except (urllib3.exceptions.HTTPError, OSError, UndecodableObject, msgspec.DecodeError, ValueError) as error:
+            page = decode_page(of_version, answer.body)
+            versions = {one.metadata.uid: int(one.metadata.resource_version) for one in _LIST.decode(answer.body).items}
+        except (OSError, UndecodableObject, msgspec.DecodeError, ValueError) as error:
             logger.warning("pods cannot be listed", extra={"selector": selector, "why": str(error)[:300]})
             return None
         return [pod for pod in page.objects if isinstance(pod, PodInfo)], versions

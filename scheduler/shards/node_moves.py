@@ -18,10 +18,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-import urllib3
 from kubernetes import client
 
-from kube.client.api_answer import ApiAnswer, answered, unanswered
+from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import send
 from kube.client.pod_writes import MERGE
 from scheduler.shards.node_shards import HandedOver, LoanRequest, handing_over, wanting
@@ -197,8 +196,4 @@ class NodeMoves:
 
     def _send(self, method: str, node: str, body: bytes | None) -> ApiAnswer:
         path = f"/api/v1/nodes/{quote(node, safe='')}"
-        try:
-            answer = send(self._api, method, path, body, content_type=MERGE, seconds=_REQUEST_SECONDS)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            return unanswered(error)
-        return answered(answer.status, answer.data)
+        return send(self._api, method, path, body, content_type=MERGE, seconds=_REQUEST_SECONDS)

@@ -12,6 +12,7 @@ from kubernetes import client
 
 from advisor import remove_all_gates
 from advisor.remove_all_gates import ReleaseFailed, release_all
+from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.pods_to_hold import ADVICE
 from tests.advisor.made_up import OTHER_GATE
@@ -24,7 +25,7 @@ def held(name: str, *gates: str) -> dict[str, Any]:
 
 
 class ApiServer:
-    """Pages of pods, one after the other, and what is answered to a patch; by name, an exception is raised."""
+    """Pages of pods, one after the other, and what is answered to a patch; by name, an exception is no answer."""
 
     def __init__(self, *pages: list[dict[str, Any]]) -> None:
         self.pages = pages
@@ -34,7 +35,7 @@ class ApiServer:
 
     def send(
         self, api: client.ApiClient, method: str, path: str, body: bytes | None = None, **options: Any
-    ) -> urllib3.HTTPResponse:
+    ) -> ApiAnswer:
         url = urlsplit(path)
         if method == "GET":
             assert url.path == "/api/v1/pods"
@@ -52,8 +53,8 @@ class ApiServer:
             self.patched.append((url.path, json.loads(body or b"")))
             answer = self.answers.get(name, (200, b"{}"))
         if isinstance(answer, Exception):
-            raise answer
-        return urllib3.HTTPResponse(answer[1], status=answer[0])
+            return unanswered(answer)
+        return answered(*answer)
 
     @property
     def names(self) -> list[str]:
@@ -103,10 +104,10 @@ def test_a_pod_that_takes_no_note_is_released_without_one(server: ApiServer, mon
     answers = iter([too_long])
     send = server.send
 
-    def once(*arguments: Any, **options: Any) -> urllib3.HTTPResponse:
+    def once(*arguments: Any, **options: Any) -> ApiAnswer:
         made = send(*arguments, **options)
         refused = next(answers, None) if arguments[1] == "PATCH" else None
-        return made if refused is None else urllib3.HTTPResponse(refused[1], status=refused[0])
+        return made if refused is None else answered(*refused)
 
     monkeypatch.setattr(server, "send", once)
     assert _release(server, monkeypatch).startswith("3 pod(s) released")

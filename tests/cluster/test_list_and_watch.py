@@ -80,7 +80,7 @@ def test_the_server_says_its_version_and_has_no_field_that_is_not_known(plane: C
     api, said = api_client(plane.kubeconfig), list[KubernetesVersion]()
     version = ApiServerVersion(api, said.append).read()
     assert said == [version] and str(version) == kubernetes_version()
-    assert unknown_fields(send(api, "GET", OPENAPI_PATH, seconds=30.0).data) == []
+    assert unknown_fields(send(api, "GET", OPENAPI_PATH, seconds=30.0).body) == []
 
 
 def test_a_server_that_lost_its_memory_is_listed_again(plane: ControlPlane, writer: ClusterWriter) -> None:

@@ -202,23 +202,17 @@ def _pod(named: str, objects: ClusterObjects | None, settings: Settings, kubecon
 
 def _from_server(namespace: str, name: str, kubeconfig: Path | None) -> PodInfo | None:
     """One pod, asked for before anything is followed: its schedulerName decides what is."""
-    import urllib3
-
-    from kube.client.kubernetes_client import UnreachableApiServer, api_client, send
+    from kube.client.kubernetes_client import api_client, ask
+    from kube.client.kubernetes_steps import Request
     from kube.decoding.decoding import decode_pod
 
-    api = api_client(kubeconfig)
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
-    try:
-        answer = send(api, "GET", path, seconds=_ASK_SECONDS)
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UnreachableApiServer(f"the API server {api.configuration.host} does not answer: {reason}") from error
+    answer = ask(api_client(kubeconfig), Request(path), seconds=_ASK_SECONDS)
     if answer.status == _NOT_FOUND:
         return None
     if answer.status >= 300:
         raise InputError(f"the API server answers {answer.status} to the question for the pod: grant get on pods")
-    return decode_pod(answer.data)
+    return decode_pod(answer.body)
 
 
 def _from_manifest(path: Path, objects: ClusterObjects | None) -> PodInfo:

@@ -143,19 +143,10 @@ def _list(api: client.ApiClient, watched: Watched[T], objects: list[Any], warnin
 
 
 def _get(api: client.ApiClient, path: str, query: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-    import urllib3
+    from kube.client.kubernetes_client import ask
 
-    from kube.client.kubernetes_client import UnreachableApiServer, open_request
-
-    try:
-        answer = open_request(api, Request(path, "application/json", dict(query or {})), read_seconds=_READ_SECONDS)
-        try:
-            return answer.status, answer.data
-        finally:
-            answer.release_conn()
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise UnreachableApiServer(f"the API server {api.configuration.host} does not answer: {said}") from error
+    answer = ask(api, Request(path, query=query or {}), seconds=_READ_SECONDS)
+    return answer.status, answer.body
 
 
 def _object(status: int, body: bytes, what: str) -> dict[str, Any]:

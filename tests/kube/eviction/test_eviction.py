@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.client.eviction import Evicted, eviction_body, eviction_path, read_answer
+from kube.client.api_answer import answered
+from kube.client.eviction import Evicted, eviction_body, eviction_of, eviction_path
 from tests.scheduler.overcommit.nodes import pod
 
 BUDGET = json.dumps(
@@ -48,7 +49,7 @@ TWO_BUDGETS = (
     ],
 )
 def test_answers(status: int, body: bytes, outcome: Evicted) -> None:
-    assert read_answer(status, body).outcome is outcome
+    assert eviction_of(answered(status, body)).outcome is outcome
 
 
 @given(
@@ -56,13 +57,13 @@ def test_answers(status: int, body: bytes, outcome: Evicted) -> None:
     st.binary() | st.sampled_from([b'{"details":7}', b'{"message":null}', b"[]", b'{"message":"\\ud800"}']),
 )
 def test_any_answer_means_something(status: int, body: bytes) -> None:
-    assert len(read_answer(status, body).why) < 400
+    assert len(eviction_of(answered(status, body)).why) < 400
 
 
 def test_an_eviction_names_its_pod_its_reason_and_whether_it_is_a_dry_run() -> None:
-    assert read_answer(429, BUDGET).why == "The disruption budget b needs 2 healthy pods"
-    assert read_answer(403, b'{"message":"forbidden"}').why == "403 forbidden: grant create on pods/eviction"
-    assert read_answer(201, b"{}").why == ""
+    assert eviction_of(answered(429, BUDGET)).why == "The disruption budget b needs 2 healthy pods"
+    assert eviction_of(answered(403, b'{"message":"forbidden"}')).why == "403 forbidden: grant create on pods/eviction"
+    assert eviction_of(answered(201, b"{}")).why == ""
     one = pod("web-0")
     assert eviction_path(one) == "/api/v1/namespaces/default/pods/web-0/eviction"
     assert json.loads(eviction_body(one))["deleteOptions"] == {"preconditions": {"uid": one.uid}}

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import urllib3
 
 from admission.advice import advisor_lease
 from admission.advice.holding import Holding
 from admission.webhook_settings import AdviceGateOptions
 from advisor.advice_settings import AdviseOptions
 from forecast_scheduler.commands import webhook_setup
+from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.record import lease_body
 from placement.pods_to_hold import ADVICE
@@ -30,9 +30,9 @@ def is_renewed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Of the Lease that is looked at."""
     looks = iter(range(1_000_000))
 
-    def send(*arguments: Any, **options: Any) -> urllib3.HTTPResponse:
+    def send(*arguments: Any, **options: Any) -> ApiAnswer:
         now = float(next(looks)) if request.param else 0.0
-        return urllib3.HTTPResponse(lease_body("ns", "l", holder="a", seconds=10, now=now), status=200)
+        return ApiAnswer(200, lease_body("ns", "l", holder="a", seconds=10, now=now))
 
     monkeypatch.setattr(advisor_lease, "send", send)
     monkeypatch.setattr(webhook_setup, "LOOK_SECONDS", 0.01)
