@@ -6,32 +6,19 @@ step, here or in the replica that leads then: the bound pod says which Reservati
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from cluster.assuming_cluster import AssumingCluster
-from kube.client.api_answer import NOT_SENT
-from kube.client.pod_writes import MERGE
-from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.session.session_calls import Session
+from kube.status.status_patches import StatusChange, StatusPatches
 from placement.reservations.reservation import Reservation, Situation, status_change
 from placement.reservations.reservations import Reservations
 from scheduler.binding.reservation_binder import reservation_path
 from scheduler.loop_role import LoopReports
-
-logger = logging.getLogger(__name__)
-
-_AT_ONCE: Final = 100
-"""Reservations per step: they are written one after the other, so that bindings, which matter more, go first."""
-
-_SECONDS: Final = 5.0
 
 _AGAIN_SECONDS: Final = 10.0
 """Seconds after which what was written is written again if the watch does not show it."""
@@ -53,13 +40,10 @@ class ReservationWriter:
         may_write: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._session, self._reading, self._reservations = session, reading, reservations
-        self._may_write, self._clock = may_write, clock
+        self._reading, self._reservations = reading, reservations
         self._why: dict[str, str] = {}  # why Reservations wait, by UID
-        self._sent: dict[str, tuple[str, float]] = {}  # version written upon, and when, by UID
-        self._under_way: Future[None] | None = None
-        self._notice = FailureNotice(
-            logger, "statuses of Reservations are not written", "statuses of Reservations are written again"
+        self._patches = StatusPatches(
+            session, "Reservations", each_seconds=0.0, again_seconds=_AGAIN_SECONDS, may_write=may_write, clock=clock
         )
 
     def note(self, stand_in: PodInfo, message: str) -> None:
@@ -68,27 +52,20 @@ class ReservationWriter:
 
     def step(self) -> None:
         """Begin to write what is due, unless the step before is not through yet."""
-        if not self._may_write() or (self._under_way is not None and not self._under_way.done()):
-            return
-        now = self._clock()
+        self._patches.step(self._changes)
+
+    def _changes(self, now: float) -> Iterable[StatusChange]:
         with self._reading() as cluster:
             known = self._reservations.all()
-            due = [
-                (one, change)
+            changes = [
+                StatusChange(reservation_path(one), one.version, change, "reservations/status", one.version, one.uid)
                 for one in known
                 if not one.phase.is_final
                 and (change := status_change(one, self._situation(one, cluster), now)) is not None
-                and self._is_due(one, now)
-            ][:_AT_ONCE]
-        uids = {one.uid for one in known}
-        for memory in (self._why, self._sent):
-            for uid in memory.keys() - uids:
-                del memory[uid]
-        if due:
-            self._sent.update((one.uid, (one.version, now)) for one, _ in due)
-            self._under_way = self._session.submit(self._write(due))
-
-    # Inside
+            ]
+        for uid in self._why.keys() - {one.uid for one in known}:
+            del self._why[uid]
+        return changes
 
     def _situation(self, one: Reservation, cluster: AssumingCluster) -> Situation:
         taker = cluster.rooms.taker(one.uid)
@@ -100,24 +77,6 @@ class ReservationWriter:
             has_node=row is not None and cluster.state.nodes[row] is not None,
             why_waiting=self._why.get(one.uid, ""),
         )
-
-    def _is_due(self, one: Reservation, now: float) -> bool:
-        version, at = self._sent.get(one.uid, ("", 0.0))
-        return version != one.version or not 0 <= now - at < _AGAIN_SECONDS
-
-    async def _write(self, due: list[tuple[Reservation, Mapping[str, Any]]]) -> None:
-        """In the session's loop, one after the other."""
-        for one, change in due:
-            body = msgspec.json.encode({"metadata": {"resourceVersion": one.version}, "status": change})
-            path = f"{reservation_path(one)}/status"
-            answer = await self._session.request("PATCH", path, body, content_type=MERGE, seconds=_SECONDS)
-            if answer.is_success:
-                self._notice.succeeded()
-            elif answer.status == 403:
-                self._notice.failed("the API server forbids it (403): grant patch on reservations/status")
-                return
-            elif answer.status not in (404, 409, NOT_SENT):  # it has just changed: the watch will show it
-                self._notice.failed(f"{path}: {answer.text}"[:500])
 
 
 class ReservationReports:

@@ -21,7 +21,7 @@ from admission.advice.holding import Holding
 from admission.advice.quota_namespaces import QuotaNamespaces
 from admission.advice.second_hands import KEEP_UP_SECONDS, HoldingTimes, SecondHands
 from admission.certificates.managed_certificates import CertificateCollector, open_certificates
-from admission.webhook.binding_status_writer import StatusWriter, api_server_patch
+from admission.webhook.binding_status_writer import StatusWriter
 from admission.webhook.binding_statuses import LastErrors
 from admission.webhook.recorded_pods import POD_RECORDS, RecordedPods
 from admission.webhook.review_answers import AskOf, Reviewer, asks
@@ -207,7 +207,10 @@ def _write_statuses(api: ApiClient, store: TemplateStore, errors: LastErrors, st
     source = ResourceSource([watcher])
     source.start()
     stack.callback(source.stop)
-    writer = StatusWriter(api_server_patch(api), store, pods, errors, synced=lambda: source.synced)
+    session = ApiSession(api, connections=1)
+    session.start()
+    stack.callback(session.stop)
+    writer = StatusWriter(session, store, pods, errors, synced=lambda: source.synced)
     every = PeriodicTask("webhook-statuses", _STATUS_SECONDS, writer.step)
     every.start()
     stack.callback(every.stop)

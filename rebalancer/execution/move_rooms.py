@@ -23,9 +23,9 @@ import msgspec
 
 from cluster.tables.columns import whole_units
 from kube.client.api_answer import ApiAnswer
-from kube.client.pod_writes import MERGE
 from kube.failure_notice import FailureNotice
 from kube.session.session_calls import Requests, is_passing
+from kube.status.status_patches import patch_status
 from placement.reservations.reservation import API_VERSION, KIND, ReservationPhase, moment
 from rebalancer.execution.plan_records import RebalancePlan
 from rebalancer.execution.plan_wire import API_VERSION as PLAN_API_VERSION
@@ -153,8 +153,7 @@ class MoveRooms:
 
     async def _show(self, move: MoveSpec, version: str) -> ApiAnswer:
         status = {"phase": ReservationPhase.AVAILABLE, "node": move.to, "since": moment(self._clock())}
-        body = msgspec.json.encode({"metadata": {"resourceVersion": version}, "status": status})
-        return await self._session.request("PATCH", f"{_path(move)}/status", body, content_type=MERGE, seconds=_SECONDS)
+        return await patch_status(self._session, _path(move), status, version=version, seconds=_SECONDS)
 
     def _ended(self, move: MoveSpec, room: MoveRoom, why: str = "") -> bool:
         self._rooms[move.uid] = room

@@ -19,9 +19,9 @@ import msgspec
 
 from base.errors import ForecastError
 from kube.client.api_answer import ApiAnswer, is_gone
-from kube.client.pod_writes import MERGE
 from kube.decoding.watched_kinds import REFUSED
 from kube.session.session_calls import Requests, request_with_retries
+from kube.status.status_patches import patch_status
 from placement.reservations.watched_plans import MoveState
 from rebalancer.execution.plan_wire import (
     API_VERSION,
@@ -205,9 +205,8 @@ class PlanRecords:
 
     async def _patch_status(self, plan: RebalancePlan, fields: Mapping[str, Any]) -> RebalancePlan | None:
         # One try: whatever became of it, the next reading shows it, and the version keeps a second try from harm.
-        body = msgspec.json.encode({"metadata": {"resourceVersion": plan.version}, "status": fields})
-        answer = await self._session.request(
-            "PATCH", f"{_path(plan.name)}/status", body, content_type=MERGE, seconds=self._seconds
+        answer = await patch_status(
+            self._session, _path(plan.name), fields, version=plan.version, seconds=self._seconds
         )
         if answer.status in (_CONFLICT, _MISSING):
             return None

@@ -16,14 +16,12 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 from urllib.parse import quote
 
-import msgspec
-
 from kube.binding.binding_steps import BindingResult, BindingVerdict
 from kube.client.api_answer import ApiAnswer, is_gone
-from kube.client.pod_writes import MERGE
 from kube.decoding.watched_kinds import decode_page
 from kube.objects.objects import PodInfo
 from kube.session.session_calls import Requests, is_passing
+from kube.status.status_patches import patch_status
 from placement.plugins import Bind
 from placement.reservations.reservation import API_VERSION, Reservation, ReservationPhase, moment
 from placement.reservations.reservations import Reservations
@@ -78,9 +76,7 @@ class ReservationBinder:
             "message": None,
             "devices": dict(self._devices_of(pod, node)) or None,
         }
-        body = msgspec.json.encode({"metadata": {"resourceVersion": one.version}, "status": change})
-        path = f"{reservation_path(one)}/status"
-        answer = await self._session.request("PATCH", path, body, content_type=MERGE, seconds=_SECONDS)
+        answer = await patch_status(self._session, reservation_path(one), change, version=one.version, seconds=_SECONDS)
         if answer.is_success:
             return self._ended(BindingVerdict.BOUND)
         if is_passing(answer):
