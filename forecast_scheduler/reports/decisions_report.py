@@ -4,14 +4,15 @@ that needs nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from operator import itemgetter
 from typing import Any
 
 from rich.table import Table
 
 from base.html_report import html_report
-from forecast_scheduler.reports.table_format import number, titled_table
+from forecast_scheduler.reports.table_format import Column, number, table_of
 from scorer.load_scale import percent
 
 AGREEMENT_HEADER = ("level", "decisions", "went to the node advised", "or to one as good", "late")
@@ -51,11 +52,12 @@ def agreement_table(decisions: Mapping[str, Any]) -> Table:
     n_decisions, n_shadow = decisions["all"]["decisions"], decisions["shadow"]
     mode = "shadow" if n_shadow == n_decisions else "active" if not n_shadow else f"{n_shadow:,} of them shadow"
     title = f"{n_decisions:,} decisions ({mode}), {decisions['first']} to {decisions['last']}"
-    first, *others = AGREEMENT_HEADER
-    table = titled_table(title, first, *(f">{name}" for name in others))
-    for row in agreement_rows(decisions):
-        table.add_row(*row)
-    return table
+    return _rows_table(title, AGREEMENT_HEADER, agreement_rows(decisions))
+
+
+def _rows_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], **options: Any) -> Table:
+    heads = [header[0], *(f">{name}" for name in header[1:])]
+    return table_of(title, [Column(head, itemgetter(n)) for n, head in enumerate(heads)], rows, **options)
 
 
 def figure_rows(placements: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -83,15 +85,12 @@ def comparison_table(placements: Mapping[str, Any]) -> Table:
     """What the nodes used, and what they would have used."""
     first, last = placements["days"]
     header, rows = figure_rows(placements)
-    table = titled_table(
+    title = (
         f"{placements['nodes']} nodes, {placements['n_days']} days, {first} to {last}\n"
-        "CV = spread of the nodes' daily peaks",
-        header[0],
-        *(f">{name}" for name in header[1:]),
-        wrap_first=False,
+        "CV = spread of the nodes' daily peaks"
     )
-    for row, style in zip(rows, (None, "bold"), strict=True):
-        table.add_row(*row, style=style)
+    table = _rows_table(title, header, rows, wrap_first=False)
+    table.rows[-1].style = "bold"
     return table
 
 

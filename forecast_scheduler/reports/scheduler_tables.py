@@ -4,14 +4,13 @@ dictionaries that `--json` writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from rich.table import Table
-from rich.text import Text
 
-from forecast_scheduler.reports.table_format import local_minute, short_duration, titled_table
+from forecast_scheduler.reports.table_format import Column, local_minute, plain, short_duration, table_of
 from scorer.load_scale import UNKNOWN
 from tenants.quota_amounts import in_short
 
@@ -23,13 +22,13 @@ Plan = Mapping[str, Any]
 def job_plan_tables(plan: Plan) -> Iterator[Table]:
     """Those that have anything to show."""
     if plan["jobs"]:
-        yield _jobs_table(plan)
+        yield table_of("Jobs that wait for their start", _JOBS, plan["jobs"])
     if plan["storms"]:
-        yield _storms_table(plan["storms"])
+        yield table_of("Bursts ahead", _STORMS, plan["storms"][:_MOST_STORMS])
     if plan["providers"]:
-        yield _providers_table(plan["providers"])
+        yield table_of("Providers of virtual nodes", _PROVIDERS, plan["providers"])
     if plan["queues"]:
-        yield _queues_table(plan["queues"])
+        yield table_of("Queues", _QUEUES, plan["queues"])
 
 
 def job_plan_lines(plan: Plan) -> Iterator[str]:
@@ -55,79 +54,57 @@ def _latest(moment: str | None) -> str:
     return "no limit" if moment is not None and moment >= "9999" else local_minute(moment)
 
 
-def _jobs_table(plan: Plan) -> Table:
-    table = titled_table("Jobs that wait for their start", "pod", "of", "start", "latest", "runs", "why")
-    for job in plan["jobs"]:
-        table.add_row(
-            *map(
-                Text,
-                (
-                    f"{job['namespace']}/{job['name']}",
-                    job["owner"],
-                    local_minute(job["start"]),
-                    _latest(job["latest_start"]),
-                    short_duration(job["run_seconds"]),
-                    job["why"],
-                ),
-            )
-        )
-    return table
+def _of_quota(name: str, form: Callable[[float], str]) -> Callable[[Plan], str]:
+    """Return what shows an amount of a provider, and its quota if it has one."""
 
+    def shown(one: Plan) -> str:
+        quota = one[f"quota_{name}"]
+        return form(one[name]) if quota is None else f"{form(one[name])} of {form(quota)}"
 
-def _storms_table(storms: Sequence[Plan]) -> Table:
-    table = titled_table("Bursts ahead", "from", "until", "pods", "cores", "memory", "reserved now", "state")
-    for storm in storms[:_MOST_STORMS]:
-        table.add_row(
-            local_minute(storm["start"]),
-            local_minute(storm["end"]),
-            f"{storm['pods']:.0f}",
-            f"{storm['cpu_cores']:.1f}",
-            _memory(storm["memory_bytes"]),
-            f"{storm['reserved_cpu_cores']:.1f} cores, {_memory(storm['reserved_memory_bytes'])}",
-            Text(storm["state"]),
-        )
-    return table
-
-
-def _providers_table(providers: Sequence[Plan]) -> Table:
-    table = titled_table(
-        "Providers of virtual nodes", "name", "nodes", "pods", "cores", "memory", "backs off until", "state"
-    )
-    for one in providers:
-        table.add_row(
-            Text(one["name"]),
-            str(one["nodes"]),
-            _of(one["pods"], one["quota_pods"]),
-            _of(round(one["cpu_cores"], 1), one["quota_cpu_cores"]),
-            _memory(one["memory_bytes"])
-            + ("" if one["quota_memory_bytes"] is None else f" of {_memory(one['quota_memory_bytes'])}"),
-            local_minute(one["backs_off_until"]),
-            Text(one["state"]),
-        )
-    return table
-
-
-def _queues_table(queues: Sequence[Plan]) -> Table:
-    table = titled_table("Queues", "queue", "order", "owner", "weight", "share", "running", "waiting")
-    for one in queues:
-        table.add_row(
-            Text(one["queue"]),
-            Text(one["order"]),
-            Text(one["owner"]),
-            f"{one['weight']:g}",
-            f"{one['share']:.1%}",
-            str(one["running"]),
-            str(one["waiting"]),
-        )
-    return table
+    return shown
 
 
 def _memory(amount: float) -> str:
     return f"{amount / _GIB:.1f} GiB"
 
 
-def _of(amount: float, quota: float | None) -> str:
-    return f"{amount:g}" if quota is None else f"{amount:g} of {quota:g}"
+_JOBS = (
+    Column("pod", lambda job: f"{job['namespace']}/{job['name']}"),
+    Column("of", "owner"),
+    Column("start", form=local_minute),
+    Column("latest", "latest_start", _latest),
+    Column("runs", "run_seconds", short_duration),
+    Column("why"),
+)
+_STORMS = (
+    Column("from", "start", local_minute),
+    Column("until", "end", local_minute),
+    Column("pods", form="{:.0f}".format),
+    Column("cores", "cpu_cores", "{:.1f}".format),
+    Column("memory", "memory_bytes", _memory),
+    Column(
+        "reserved now", lambda one: f"{one['reserved_cpu_cores']:.1f} cores, {_memory(one['reserved_memory_bytes'])}"
+    ),
+    Column("state"),
+)
+_PROVIDERS = (
+    Column("name"),
+    Column("nodes"),
+    Column("pods", _of_quota("pods", "{:g}".format)),
+    Column("cores", _of_quota("cpu_cores", lambda cores: f"{round(cores, 1):g}")),
+    Column("memory", _of_quota("memory_bytes", _memory)),
+    Column("backs off until", "backs_off_until", local_minute),
+    Column("state"),
+)
+_QUEUES = (
+    Column("queue"),
+    Column("order"),
+    Column("owner"),
+    Column("weight", form="{:g}".format),
+    Column("share", form="{:.1%}".format),
+    Column("running"),
+    Column("waiting"),
+)
 
 
 Tenants = Mapping[str, Any]
@@ -155,44 +132,46 @@ def tenant_lines(found: Tenants) -> Iterator[str]:
 
 
 def _now(tenants: Sequence[Tenants]) -> Table:
-    table = titled_table(
-        "Tenants",
-        "tenant",
-        "part of",
-        ">pods",
-        ">wait",
-        "resource",
-        ">min",
-        ">max",
-        *(f">{name.replace('_', ' ')}" for name in _COLUMNS),
-        wrap_first=False,
+    columns = (
+        Column("tenant"),
+        Column("part of", "parent", lambda parent: plain(parent or "")),
+        Column(">pods"),
+        Column(">wait", "waiting_pods"),
+        Column("resource"),
+        _in_short(">min"),
+        _in_short(">max"),
+        *(_in_short(f">{name.replace('_', ' ')}", name) for name in _COLUMNS),
     )
-    for one in tenants:
-        for at, it in enumerate(one["resources"]):
-            named = (Text(one["tenant"]), Text(one["parent"] or ""), str(one["pods"]), str(one["waiting_pods"]))
-            table.add_row(
-                *(named if not at else ("", "", "", "")),
-                Text(it["resource"]),
-                in_short(it["resource"], it["min"]),
-                UNKNOWN if it["max"] is None else in_short(it["resource"], it["max"]),
-                *(in_short(it["resource"], it[name]) for name in _COLUMNS),
-            )
-    return table
+    return table_of("Tenants", columns, _by_resource(tenants), wrap_first=False)
 
 
 def _by_hour(tenants: Sequence[Tenants], first: datetime, hours: range) -> Table:
-    columns = (f">{first + timedelta(hours=hour):%H:%M}" for hour in hours)
-    table = titled_table("Expected need (lent)", "tenant", "resource", ">min", *columns, wrap_first=False)
+    def of_hour(hour: int) -> Column:
+        def shown(row: Tenants) -> str:
+            if hour >= len(row["expected"]):
+                return ""
+            need, lent = (in_short(row["resource"], row[name][hour]) for name in ("expected", "will_lend"))
+            return f"{need} ({lent})"
+
+        return Column(f">{first + timedelta(hours=hour):%H:%M}", shown)
+
+    columns = (Column("tenant"), Column("resource"), _in_short(">min"), *map(of_hour, hours))
+    return table_of("Expected need (lent)", columns, _by_resource(tenants), wrap_first=False)
+
+
+def _by_resource(tenants: Sequence[Tenants]) -> Iterator[Tenants]:
+    """A row for each resource of a tenant; only the first says of which."""
     for one in tenants:
         for at, it in enumerate(one["resources"]):
-            name = it["resource"]
-            cells = [
-                f"{in_short(name, it['expected'][hour])} ({in_short(name, it['will_lend'][hour])})"
-                for hour in hours
-                if hour < len(it["expected"])
-            ]
-            table.add_row(Text("" if at else one["tenant"]), Text(name), in_short(name, it["min"]), *cells)
-    return table
+            yield (_SAME if at else one) | it
+
+
+_SAME: Tenants = dict.fromkeys(("tenant", "parent", "pods", "waiting_pods"), "")
+
+
+def _in_short(head: str, name: str = "") -> Column:
+    key = name or head.removeprefix(">")
+    return Column(head, lambda row: None if row[key] is None else in_short(row["resource"], row[key]))
 
 
 _EVERY = 4
@@ -207,11 +186,10 @@ def tide_report_tables(tide: Tide) -> Iterator[Table]:
     for pool in tide["pools"]:
         yield _pool_table(pool)
     if tide["trainings"]:
-        yield _trainings_table(tide["trainings"])
-    if tide["moves"]:
-        yield _moves_table("Moves that were made", tide["moves"])
-    if tide["ahead"]:
-        yield _moves_table("Moves ahead", tide["ahead"])
+        yield table_of("Trainings", _TRAININGS, tide["trainings"])
+    for key, title in (("moves", "Moves that were made"), ("ahead", "Moves ahead")):
+        if tide[key]:
+            yield table_of(title, _MOVES, tide[key][:_MOST_MOVES])
 
 
 def tide_lines(tide: Tide) -> Iterator[str]:
@@ -234,49 +212,38 @@ def _pool_table(pool: Tide) -> Table:
         f"{pool['pool']}: {pool['capacity_gpus']:g} GPUs, now {pool['inference_gpus']:g} inference, "
         f"{pool['training_gpus']:g} training, {pool['waiting_gpus']:g} waited for"
     )
-    table = titled_table(title, "from", "inference expects", "kept for it", "training")
     points = pool["ahead"]
-    for start in range(0, len(points), _EVERY):
-        some = points[start : start + _EVERY]
-        training = [one["training_gpus"] for one in some if one["training_gpus"] is not None]
-        table.add_row(
-            local_minute(some[0]["start"]),
-            f"{max(one['expected_gpus'] for one in some):.1f}",
-            f"{max(one['needed_gpus'] for one in some):g}",
-            f"{min(training):g}" if training else "–",
-        )
-    return table
+    rows = [points[start : start + _EVERY] for start in range(0, len(points), _EVERY)]
+    return table_of(title, _POINTS, rows)
 
 
-def _trainings_table(trainings: Sequence[Tide]) -> Table:
-    table = titled_table(
-        "Trainings", "training", "pool", "replicas", "min", "max", "GPUs each", "drains in", "moves today", "state"
-    )
-    for one in trainings:
-        state = "stopped" if one["stopped"] else "pods wait" if one["pods_wait"] else ""
-        table.add_row(
-            Text(one["training"]),
-            Text(one["pool"]),
-            str(one["replicas"]),
-            str(one["min_replicas"]),
-            str(one["max_replicas"]),
-            f"{one['gpus_per_replica']:g}",
-            short_duration(one["lead_seconds"]),
-            str(one["moves_today"]),
-            state,
-        )
-    return table
+def _least_training(some: Sequence[Tide]) -> str:
+    training = [one["training_gpus"] for one in some if one["training_gpus"] is not None]
+    return f"{min(training):g}" if training else UNKNOWN
 
 
-def _moves_table(title: str, moves: Sequence[Tide]) -> Table:
-    table = titled_table(title, "at", "training", "move", "replicas", "why", "outcome")
-    for one in moves[:_MOST_MOVES]:
-        table.add_row(
-            local_minute(one["at"]),
-            Text(one["training"]),
-            one["kind"],
-            f"{one['before']} to {one['after']}",
-            Text(one["why"]),
-            Text(one["outcome"]),
-        )
-    return table
+_POINTS = (
+    Column("from", lambda some: local_minute(some[0]["start"])),
+    Column("inference expects", lambda some: f"{max(one['expected_gpus'] for one in some):.1f}"),
+    Column("kept for it", lambda some: f"{max(one['needed_gpus'] for one in some):g}"),
+    Column("training", _least_training),
+)
+_TRAININGS = (
+    Column("training"),
+    Column("pool"),
+    Column("replicas"),
+    Column("min", "min_replicas"),
+    Column("max", "max_replicas"),
+    Column("GPUs each", "gpus_per_replica", "{:g}".format),
+    Column("drains in", "lead_seconds", short_duration),
+    Column("moves today", "moves_today"),
+    Column("state", lambda one: "stopped" if one["stopped"] else "pods wait" if one["pods_wait"] else ""),
+)
+_MOVES = (
+    Column("at", form=local_minute),
+    Column("training"),
+    Column("move", "kind"),
+    Column("replicas", lambda one: f"{one['before']} to {one['after']}"),
+    Column("why"),
+    Column("outcome"),
+)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from rich.markup import escape
 from rich.table import Table
@@ -63,3 +65,32 @@ def plain(text: str) -> str:
 def printable(text: str) -> str:
     """A foreign name without control characters of a terminal, for a line without markup."""
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def cell(value: object) -> str:
+    """Anything as a cell; a dash for None."""
+    return UNKNOWN if value is None else plain(str(value))
+
+
+class Column(NamedTuple):
+    """A column of a table: its head (see titled_table), a key of the rows or what it shows of one, and in which form.
+
+    of : '' = the head is the key
+    """
+
+    name: str
+    of: str | Callable[[Any], object] = ""
+    form: Callable[[Any], str] = cell
+
+    def shown(self, row: Any) -> str:
+        """Return the cell of a row."""
+        of = self.of or self.name.removeprefix(">")
+        return self.form(of(row) if callable(of) else row[of])
+
+
+def table_of(title: str, columns: Sequence[Column], rows: Iterable[Any], *, wrap_first: bool = True) -> Table:
+    """Return a table with a line for each of `rows`."""
+    table = titled_table(title, *(column.name for column in columns), wrap_first=wrap_first)
+    for row in rows:
+        table.add_row(*(column.shown(row) for column in columns))
+    return table

@@ -13,7 +13,7 @@ from base.errors import InputError
 from cluster.tables.cluster_file import ClusterObjects
 from forecast_scheduler.commands.live_placing import Placing
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scorer
-from forecast_scheduler.reports.table_format import plain, titled_table
+from forecast_scheduler.reports.table_format import Column, table_of
 from forecast_scheduler.settings.document import Settings
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_contract import Subscription
@@ -75,18 +75,15 @@ _REASONS: Final = 8
 
 def plan_table(answer: RebalanceAnswer) -> Table:
     """One row for each move, in their order."""
-    table = titled_table(f"{len(answer.moves)} moves", ">#", "pod", "from", "to", ">gain", "why")
-    for number, move in enumerate(answer.moves[:_SHOWN], start=1):
-        how = " (a second replica starts first)" if move.by_surge else ""
-        table.add_row(
-            str(number),
-            plain(f"{move.namespace}/{move.pod}"),
-            plain(move.source),
-            plain(move.target),
-            f"{move.gain:.1f}",
-            plain(f"{move.reason}{how}"),
-        )
-    return table
+    columns = (
+        Column(">#", lambda row: row[0]),
+        Column("pod", lambda row: f"{row[1].namespace}/{row[1].pod}"),
+        Column("from", lambda row: row[1].source),
+        Column("to", lambda row: row[1].target),
+        Column(">gain", lambda row: f"{row[1].gain:.1f}"),
+        Column("why", lambda row: row[1].reason + " (a second replica starts first)" * row[1].by_surge),
+    )
+    return table_of(f"{len(answer.moves)} moves", columns, enumerate(answer.moves[:_SHOWN], start=1))
 
 
 def plan_lines(answer: RebalanceAnswer, zone: tzinfo) -> Iterator[str]:

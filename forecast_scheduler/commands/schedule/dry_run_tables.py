@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from rich.markup import escape
 from rich.table import Table
 
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap
-from forecast_scheduler.reports.table_format import titled_table
+from forecast_scheduler.reports.table_format import Column, table_of
 from kube.objects.objects import PodInfo
 from profiles.dry_loop import Planned
 from profiles.gpu.tide.tide_report import NO_REPORT, ReportedMove, TideReport
 from profiles.job.jobs_plan_answers import StormReport
-from scorer.load_scale import UNKNOWN, percent
+from scorer.load_scale import percent
 
 _SHOWN: Final = 50
 _FEW: Final = 5
@@ -43,18 +42,16 @@ class DryRunPlan:
 
 def plan_table(planned: Sequence[Planned]) -> Table:
     """The first pods, as people read them."""
-    columns = ("pod", "profile", "node", ">expected peak there", "why not, or at whose expense")
-    table = titled_table("Where pods would go, in this order", *columns)
+    columns = (
+        Column("pod", lambda one: _name(one.pod)),
+        Column("profile", lambda one: one.profile),
+        Column("node", lambda one: one.node or None),
+        Column(">expected peak there", lambda one: percent(one.peak_share)),
+        Column("why not, or at whose expense", _remark),
+    )
+    table = table_of("Where pods would go, in this order", columns, planned[:_SHOWN])
     for column in table.columns[:3]:
         column.no_wrap = True
-    for one in planned[:_SHOWN]:
-        table.add_row(
-            escape(_name(one.pod)),
-            one.profile,
-            escape(one.node or UNKNOWN),
-            percent(one.peak_share),
-            escape(_remark(one)),
-        )
     return table
 
 
