@@ -19,8 +19,10 @@ from advisor.quota_gate import QuotaGate
 from kube.client.api_answer import is_gone
 from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
-from kube.session.api_session import ApiSession, SessionOver
+from kube.session.api_session import ApiSession
+from kube.session.session_calls import begin
 from placement.gate_removal import GateRemover
+from scheduler.pod_reports import LoopReports
 
 # How long a pod may wait for its advice, and which pods need not wait for one that cannot come in time. Pure.
 #
@@ -194,13 +196,12 @@ class Releases:
             if self._quotas is not None and not self._quotas.admit(pod):
                 self._gated.released(pod.uid, is_gone=False)
                 continue
-            ended = partial(self._ended, pod.uid)
-            try:
-                under_way = self._session.submit(self._write(pod, outcome, because))
-                self._under_way.add(under_way)
-                under_way.add_done_callback(ended)
-            except SessionOver:
+            under_way = begin(self._session, self._write(pod, outcome, because))
+            if under_way is None:
                 self._ended(pod.uid, None)
+            else:
+                self._under_way.add(under_way)
+                under_way.add_done_callback(partial(self._ended, pod.uid))
 
     async def _write(self, pod: PodInfo, outcome: Outcome, because: str) -> bool:
         answer = await self._remover.remove(pod, advice_note(None, because, nominated=pod.nominated_node))
@@ -219,36 +220,19 @@ class Releases:
             if (error := done.exception()) is not None:
                 logger.error("a pod was not released", extra={"uid": uid}, exc_info=error)
             else:
-                is_released = done.result()
+                is_released = done.result(0)
         if self._quotas is not None and not is_released:
             self._quotas.withdraw(uid)
         self._gated.released(uid, is_gone=is_released, pause=not is_released)
 
 
-class AdviceReports:
-    """Implements LoopReports. kube-scheduler writes conditions and events of its own."""
+class AdviceReports(LoopReports):
+    """Conditions and events are kube-scheduler's. An advice that is written does not mean that the pod is bound
+    (bound_pods.py)."""
 
     def __init__(self, releases: Releases) -> None:
         self._releases = releases
 
-    def start(self) -> None:
-        """Nothing has to begin."""
-
-    def stop(self) -> None:
-        """Nothing has to end."""
-
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
         """No node is to be had by what we know: kube-scheduler decides, which may make room."""
         self._releases.without_advice(pod, message)
-
-    def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
-        """Nothing: a pod waits for gates of others only."""
-
-    def scheduled(self, pod: PodInfo, node: str) -> None:
-        """Nothing: that its advice is written does not mean that it is bound (followed_advice.py)."""
-
-    def preempted(self, pod: PodInfo, note: str) -> None:
-        """Nothing: the advisor evicts no pods."""
-
-    def forget(self, uid: str) -> None:
-        """Nothing: no report about a pod is kept."""

@@ -28,8 +28,7 @@ from kube.client.api_answer import ApiAnswer
 from kube.client.pod_writes import MERGE, pod_path
 from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.session.api_session import SessionOver
-from kube.session.session_calls import Requests, Session
+from kube.session.session_calls import Requests, Session, begin
 from placement.pods_to_hold import ADVICE
 
 _MOST_AT_ONCE: Final = 32
@@ -73,11 +72,8 @@ class StaleNominations(NodesAndPodsOnly):
                 self._since[pod.uid] = now
             ending = ending_pods(self._cluster) if pods else []
             pods = [pod for pod in pods if not makes_room(ending, pod, pod.nominated_node)]
-        try:
-            for pod in pods:
-                self._session.submit(self._look(pod))
-        except SessionOver:
-            return
+        for pod in pods:
+            begin(self._session, self._look(pod))
 
     async def _look(self, pod: PodInfo) -> None:
         answer = await self._session.request("GET", pod_path(pod), None, seconds=_REQUEST_SECONDS)

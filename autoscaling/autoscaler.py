@@ -24,6 +24,7 @@ from cluster.degradation import Level
 from cluster.live_tables import LiveTables
 from forecast.resources import RESOURCES
 from kube.failure_notice import Troubles
+from kube.session.session_calls import SubmitsCoroutines, wait_for
 
 
 class Hand(Protocol):
@@ -65,13 +66,6 @@ _RETREAT_SECONDS: Final = 20.0
 """For all hands at the end: what is left is taken back by the next leader."""
 
 
-class SubmitsWork(Protocol):
-    """kube.session.api_session.ApiSession."""
-
-    def submit(self, work: Coroutine[Any, Any, None], /) -> Future[None]:
-        """Run it in the event loop of the session."""
-
-
 @dataclass(frozen=True, slots=True)
 class AutoscalerState:
     """For metrics and the page.
@@ -95,7 +89,7 @@ class Autoscaler:
         self,
         tables: LiveTables,
         pods: PodUsageSource | None,
-        session: SubmitsWork,
+        session: SubmitsCoroutines,
         hands: Sequence[Hand],
         options: AutoscaleOptions,
         *,
@@ -201,15 +195,14 @@ class Autoscaler:
                 is_late = self._ending and not ends
             if is_late:
                 future.cancel()
-            future.result(max(seconds, 0.0))
-        except ForecastError:
-            raise
+            wait_for(future, seconds, hand.name)
         except TimeoutError as error:
-            future.cancel()
             raise ForecastError(
                 f"{hand.name}: not finished in time; the next turn goes on, or the next leader, or "
                 "`forecast-scheduler autoscale --release`"
             ) from error
+        except ForecastError:
+            raise
         except CancelledError as error:
             raise ForecastError(f"{hand.name}: stopped, as this process ends") from error
         except Exception as error:

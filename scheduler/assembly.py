@@ -22,8 +22,9 @@ from scheduler.binding.reservation_binder import ReservationBinder
 from scheduler.binding.volume_binder import VolumeBinder
 from scheduler.gangs.gang_plugin import Gang
 from scheduler.handle import ProfileParts
-from scheduler.loop_role import Advised, LoopReports, LoopRole
+from scheduler.loop_role import Advised, LoopRole
 from scheduler.node_guard import NodeGuard, change_of
+from scheduler.pod_reports import LoopReports
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.profile import PodsToPlace, SchedulingProfile

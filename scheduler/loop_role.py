@@ -7,23 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cluster.assuming_cluster import AssumingCluster
-from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice
 from placement.filters.filter import ClusterView
 from placement.plugins import Bind
 from scheduler.binding.in_flight_limit import InFlightLimit
-from scheduler.binding_results import Telling
+from scheduler.pod_reports import LoopReports
 from scheduler.profile import PodsToPlace, SchedulingProfile
 from scheduler.scheduler import Together
 from scorer.judgement import Judge
-from serving.threads import BackgroundThread
-
-
-class LoopReports(Telling, BackgroundThread, Protocol):
-    """Reports to users about pods: scheduler.pod_reports.Reports."""
-
-    def preempted(self, pod: PodInfo, note: str) -> None:
-        """It was evicted for another pod."""
 
 
 class Advised(Protocol):

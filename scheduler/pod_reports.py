@@ -79,8 +79,33 @@ class SchedulingEvents(EventRecorder):
         )
 
 
-class Reports:
-    """For any thread; nothing here waits. To be started after the session, and stopped before it."""
+class LoopReports:
+    """Reports to users about pods, by any thread and without waiting: none, but for what a subclass reports."""
+
+    def start(self) -> None:
+        """Begin. Once only."""
+
+    def stop(self) -> None:
+        """End."""
+
+    def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
+        """An attempt failed: no node (Unschedulable), or an error (SchedulerError)."""
+
+    def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
+        """A gate, a plugin of this name, has it wait by choice."""
+
+    def scheduled(self, pod: PodInfo, node: str) -> None:
+        """It is bound."""
+
+    def preempted(self, pod: PodInfo, note: str) -> None:
+        """It was evicted for another pod."""
+
+    def forget(self, uid: str) -> None:
+        """It is gone, or about to be bound."""
+
+
+class Reports(LoopReports):
+    """To be started after the session, and stopped before it."""
 
     def __init__(self, session: ApiSession, *, instance: str, decisions: DecisionRecorder | None = None) -> None:
         """
@@ -101,30 +126,27 @@ class Reports:
         self.events.stop()
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
-        """An attempt failed: no node (Unschedulable), or an error (SchedulerError)."""
         self.conditions.put(WaitingCondition.of(pod, reason, message))
         self.events.failed(pod, message)
 
     def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
-        """A gate has it wait by choice: WaitingForValley. No event: nothing went wrong.
+        """The condition is WaitingForValley. No event: nothing went wrong.
 
         Not Unschedulable, by which autoscalers know pods that want more nodes.
         """
         self.conditions.put(WaitingCondition.of(pod, f"WaitingFor{by}", message))
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
-        """It is bound. The API server itself sets the condition PodScheduled=True then."""
+        """The API server itself sets the condition PodScheduled=True then."""
         self.forget(pod.uid)
         self.events.scheduled(pod, node)
         if self._decisions is not None:
             self._decisions.bound(on_node(pod, node))
 
     def preempted(self, pod: PodInfo, note: str) -> None:
-        """It was evicted for another pod."""
         self.events.preempted(pod, note)
 
     def forget(self, uid: str) -> None:
-        """It is gone, or about to be bound."""
         self.conditions.forget(uid)
         self.events.forget(uid)
 
@@ -134,18 +156,12 @@ logger = logging.getLogger(__name__)
 _LOGGED_REPORTS_AGAIN_AFTER_SECONDS: Final = 300.0
 
 
-class LoggedReports:
-    """In place of Reports; for any thread. clock: unix seconds."""
+class LoggedReports(LoopReports):
+    """In place of Reports, for a dry run. clock: unix seconds."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._told = LastReported(_MOST_PODS, again_after=_LOGGED_REPORTS_AGAIN_AFTER_SECONDS)
-
-    def start(self) -> None:
-        """Nothing has to begin."""
-
-    def stop(self) -> None:
-        """Nor to end."""
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
         now = self._clock()

@@ -18,7 +18,7 @@ from kube.status.status_patches import StatusChange, StatusPatches
 from placement.reservations.reservation import Reservation, Situation, status_change
 from placement.reservations.reservations import Reservations
 from scheduler.binding.reservation_binder import reservation_path
-from scheduler.loop_role import LoopReports
+from scheduler.pod_reports import LoopReports
 
 _AGAIN_SECONDS: Final = 10.0
 """Seconds after which what was written is written again if the watch does not show it."""
@@ -79,8 +79,8 @@ class ReservationWriter:
         )
 
 
-class ReservationReports:
-    """Implements LoopReports. note: called with a stand-in and why it waits; quick, by any thread."""
+class ReservationReports(LoopReports):
+    """note: called with a stand-in and why it waits; quick, by any thread."""
 
     def __init__(self, of_pods: LoopReports, note: Callable[[PodInfo, str], None]) -> None:
         self._of_pods, self._note = of_pods, note
@@ -92,14 +92,12 @@ class ReservationReports:
         self._of_pods.stop()
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
-        """An attempt failed: no node, or an error."""
         if pod.stands_in:
             self._note(pod, message)
         else:
             self._of_pods.failed(pod, message, reason=reason)
 
     def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
-        """A gate has it wait by choice."""
         if pod.stands_in:
             self._note(pod, message)
         else:
@@ -111,9 +109,7 @@ class ReservationReports:
             self._of_pods.scheduled(pod, node)
 
     def preempted(self, pod: PodInfo, note: str) -> None:
-        """It was evicted for another pod."""
         self._of_pods.preempted(pod, note)
 
     def forget(self, uid: str) -> None:
-        """It is gone, or about to be bound."""
         self._of_pods.forget(uid)

@@ -20,8 +20,7 @@ from prometheus_client.registry import Collector
 from admission.advice.advisor_lease import AdvisorLease
 from kube.client.api_answer import NOT_SENT, is_gone
 from kube.failure_notice import FailureNotice
-from kube.session.api_session import SessionOver
-from kube.session.session_calls import Session
+from kube.session.session_calls import Session, begin
 from placement.gate_removal import GateRemover, PodWithGates
 
 _PAUSE_SECONDS: Final = 1.0
@@ -213,9 +212,8 @@ class SecondHands(Collector):
 
     def _release(self, seconds: float, because: str, *, is_left: Callable[[PodWithGates], bool] | None = None) -> None:
         for pod in self._held.take(seconds, is_left=is_left or self._is_left):
-            try:
-                under_way = self._session.submit(self._write(pod, because))
-            except SessionOver:
+            under_way = begin(self._session, self._write(pod, because))
+            if under_way is None:
                 self._is_over = True
                 self._held.tried(pod.uid)
                 continue

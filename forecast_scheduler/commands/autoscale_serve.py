@@ -35,6 +35,7 @@ from forecast_scheduler.settings.feature_options import schedule_service_options
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
+from kube.session.session_calls import call
 from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from scorer.service.app import create_app
@@ -94,11 +95,11 @@ def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
         left: list[str] = []
         for hand, _ in _hands(settings, session, scorer, None):
             try:
-                session.submit(hand.retreat()).result(_RELEASE_SECONDS)
-            except ForecastError as error:
-                left.append(f"{hand.name}: {error}")
+                call(session, hand.retreat(), _RELEASE_SECONDS, "taking back what was written")
             except TimeoutError:
                 left.append(f"{hand.name}: not finished after {_RELEASE_SECONDS:.0f} s: run it again")
+            except ForecastError as error:
+                left.append(f"{hand.name}: {error}")
             else:
                 shell.say(f"{hand.name}: taken back")
     if left:

@@ -22,6 +22,7 @@ from yarl import URL
 from kube.client.api_answer import LARGEST_ANSWER, ApiAnswer, answered, not_sent, unanswered
 from kube.client.kubernetes_client import authorization
 from kube.session.connection import GOODBYE_SECONDS, connection_of, loop_factory, session_of
+from kube.session.session_calls import SessionOver
 
 logger = logging.getLogger(__name__)
 
@@ -44,10 +45,6 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
             raise aiohttp.ClientPayloadError(f"the answer is larger than {LARGEST_ANSWER:,} bytes")
         parts.append(part)
     return b"".join(parts)
-
-
-class SessionOver(RuntimeError):
-    """It has not been started, or has been stopped."""
 
 
 class ApiSession:

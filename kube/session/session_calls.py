@@ -12,6 +12,8 @@ from typing import Any, Final, Protocol, TypeVar
 from base.errors import ForecastError
 from kube.client.api_answer import NO_ANSWER, ApiAnswer, is_gone, not_sent
 
+T = TypeVar("T")
+
 _PAUSE_SECONDS: Final = 0.2
 _CONFLICT: Final = 409
 _PASSING: Final = frozenset({NO_ANSWER, 408, 429, *range(500, 600)})
@@ -26,11 +28,19 @@ class Requests(Protocol):
         """One request, whatever becomes of it."""
 
 
-class Session(Requests, Protocol):
+class SubmitsCoroutines(Protocol):
     """kube.session.api_session.ApiSession, as its users in other threads see it."""
 
-    def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Run a coroutine in the loop of the session."""
+    def submit(self, work: Coroutine[Any, Any, Any], /) -> Future[Any]:
+        """Run a coroutine in the loop of the session. Raises SessionOver."""
+
+
+class Session(Requests, SubmitsCoroutines, Protocol):
+    """Both."""
+
+
+class SessionOver(RuntimeError):
+    """The session has not been started, or has been stopped."""
 
 
 def is_passing(answer: ApiAnswer) -> bool:
@@ -72,18 +82,17 @@ async def request_with_retries(
     return not_sent("no tries")
 
 
-T = TypeVar("T")
-
-
-class SubmitsCoroutines(Protocol):
-    """kube.session.api_session.ApiSession."""
-
-    def submit(self, coroutine: Coroutine[Any, Any, T], /) -> Future[T]:
-        """Run it in the event loop of the session."""
-
-
 class CallTimedOut(ForecastError, TimeoutError):
     """The work did not end in time, and has been cancelled."""
+
+
+def begin(session: SubmitsCoroutines, work: Coroutine[Any, Any, Any]) -> Future[Any] | None:
+    """Start a coroutine that this thread does not wait for; None = the session is over, and it will never run."""
+    try:
+        return session.submit(work)
+    except RuntimeError:
+        work.close()
+        return None
 
 
 def call(session: SubmitsCoroutines, work: Coroutine[Any, Any, T], seconds: float, what: str) -> T:
@@ -91,7 +100,12 @@ def call(session: SubmitsCoroutines, work: Coroutine[Any, Any, T], seconds: floa
 
     Raises CallTimedOut, SessionOver, and what the coroutine raises.
     """
-    future = session.submit(work)
+    result: T = wait_for(session.submit(work), seconds, what)
+    return result
+
+
+def wait_for(future: Future[T], seconds: float, what: str) -> T:
+    """What work that was begun returns, see `call`. The only place where a thread waits for the loop of a session."""
     try:
         return future.result(max(seconds, 0.0))
     except TimeoutError as error:

@@ -14,8 +14,8 @@ from typing import Final
 
 from kube.client.api_answer import ApiAnswer, is_gone
 from kube.failure_notice import FailureNotice
-from kube.session.api_session import ApiSession, SessionOver
-from kube.session.session_calls import is_passing_or_conflict, request_with_retries
+from kube.session.api_session import ApiSession
+from kube.session.session_calls import SessionOver, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE, LastReported, WaitingCondition, condition_patch, status_path
 from kube.write_pacing import TokenBucket
 

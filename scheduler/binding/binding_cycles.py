@@ -25,8 +25,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from kube.objects.objects import PodInfo
 from kube.outbox import Outbox
-from kube.session.api_session import ApiSession, SessionOver
-from kube.session.session_calls import call
+from kube.session.api_session import ApiSession
+from kube.session.session_calls import SessionOver, call
 from placement.plugins import PreBind
 from placement.status import Code, Status
 from scheduler.binding.binding_plugins import (

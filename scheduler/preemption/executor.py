@@ -35,7 +35,7 @@ import orjson
 from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, nomination_body, pod_path
 from kube.objects.objects import PodInfo
-from kube.session.session_calls import Session, is_passing_or_conflict, request_with_retries
+from kube.session.session_calls import Session, begin, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.plugins import Nomination
 from scheduler.preemption.nominated import NominatedPods
@@ -138,11 +138,7 @@ class PreemptionExecutor:
                     self.withdraw(pod)
             return False
         self._running.update(uids)
-        work = self._carry_out(seats, self._violations(_victims(seats)))
-        try:
-            self._session.submit(work)
-        except RuntimeError:
-            work.close()
+        if begin(self._session, self._carry_out(seats, self._violations(_victims(seats)))) is None:
             self._running.difference_update(uids)
             self._nominated.forget(uids)
             return False
@@ -151,13 +147,8 @@ class PreemptionExecutor:
     def withdraw(self, pod: PodInfo) -> None:
         """No room is made for the pod any more: take the nomination out of its status."""
         self._nominated.clear(pod.uid)
-        if not self._may_write():
-            return
-        work = self._clear(pod)
-        try:
-            self._session.submit(work)
-        except RuntimeError:
-            work.close()
+        if self._may_write():
+            begin(self._session, self._clear(pod))
 
     # In the loop of the session
 

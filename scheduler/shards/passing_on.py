@@ -14,8 +14,8 @@ from kube.client.api_answer import is_gone
 from kube.client.pod_writes import MERGE, pod_path
 from kube.failure_notice import FailureNotice
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from kube.session.api_session import ApiSession, SessionOver
-from kube.session.session_calls import is_passing_or_conflict, request_with_retries
+from kube.session.api_session import ApiSession
+from kube.session.session_calls import SessionOver, is_passing_or_conflict, request_with_retries
 
 PASSED_ON: Final = f"{ANNOTATION_PREFIX}passed-on"
 """Annotation of a waiting pod: how many replicas have tried it in vain, and behind @ the shard that is to try now."""

@@ -13,7 +13,8 @@ import orjson
 
 from kube.client.api_answer import ApiAnswer, answered
 from kube.objects.objects import PodInfo
-from kube.session.api_session import ApiSession, SessionOver
+from kube.session.api_session import ApiSession
+from kube.session.session_calls import SessionOver
 from placement.pods_to_hold import ADVICE
 from testing.objects import pod_info
 

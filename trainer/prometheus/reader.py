@@ -56,7 +56,7 @@ class DayReader:
             futures = {threads.submit(self.matrices, questions[number], chunk): number for number, chunk in tasks}
             try:
                 for count, future in enumerate(as_completed(futures), start=1):
-                    answers[futures[future]] += future.result()
+                    answers[futures[future]] += future.result(0)
                     done(count, len(tasks))
             except BaseException:
                 threads.shutdown(wait=False, cancel_futures=True)

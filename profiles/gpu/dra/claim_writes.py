@@ -14,14 +14,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final
 
 from kube.objects.objects import PodInfo
-from kube.session.api_session import SessionOver
-from kube.session.session_calls import Session
+from kube.session.session_calls import Session, begin
 from profiles.gpu.dra.allocation_status import MadeAllocation
 from profiles.gpu.dra.claim_table import DraTable
 from profiles.gpu.dra.claim_writer import ClaimWriter, NotWritten
@@ -221,6 +219,5 @@ class ClaimWrites:
     def _submit(self, work: Coroutine[Any, Any, None]) -> None:
         if self._session is None:
             work.close()
-            return
-        with suppress(SessionOver):  # who starts next finds the claim as it is
-            self._session.submit(work)
+        else:
+            begin(self._session, work)  # who starts next finds the claim as it is

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from kube.session.session_calls import Session
+from kube.session.session_calls import Session, begin
 from kube.write_pacing import TokenBucket
 from profiles.job.serverless.pod_takeback import Affording, TakebackOutcome, take_back, why_of
 from profiles.job.serverless.provider_tables import NotStarted, ProviderTables
@@ -111,11 +111,7 @@ class ProviderWatch:
         self._running.add(one.pod.uid)
         if self._affording is not None:
             self._affording.takes(one.pod, now)
-        work = self._take_back(one, now)
-        try:
-            self._session.submit(work)
-        except RuntimeError:
-            work.close()
+        if begin(self._session, self._take_back(one, now)) is None:
             self._running.discard(one.pod.uid)
             self._stays(one.pod)
 

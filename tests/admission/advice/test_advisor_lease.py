@@ -13,6 +13,7 @@ from kubernetes import client
 from admission.advice import advisor_lease
 from admission.advice.advisor_lease import AdvisorLease
 from admission.webhook_settings import AdviceGateOptions
+from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.leader_election.record import lease_body, read_lease
 from testing.settable_clock import SettableClock
 
@@ -30,13 +31,10 @@ class World:
         api = client.ApiClient(client.Configuration())
         self.lease = AdvisorLease(api, AdviceGateOptions(**options), clock=self.clock)
 
-    def _send(self, api: client.ApiClient, method: str, path: str, *, seconds: float) -> urllib3.HTTPResponse:
+    def _send(self, api: client.ApiClient, method: str, path: str, *, seconds: float) -> ApiAnswer:
         assert method == "GET" and 0 < seconds < 5
         self.paths.append(path)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        status, body = self.answer
-        return urllib3.HTTPResponse(body, status=status)
+        return unanswered(self.answer) if isinstance(self.answer, Exception) else answered(*self.answer)
 
     def holds(self, holder: str, written: float) -> None:
         """What the Lease says from now on. written: as its holder has the time."""
@@ -88,7 +86,7 @@ def test_an_advisor_is_alive_while_its_lease_is_renewed_and_dead_some_time_after
     alive.holds("a", LONG_AGO + 2)
     answer = alive.lease.look
 
-    def slow(*arguments: Any, **options: Any) -> urllib3.HTTPResponse:
+    def slow(*arguments: Any, **options: Any) -> ApiAnswer:
         alive.clock.now += 5.0
         return World._send(alive, *arguments, **options)
 

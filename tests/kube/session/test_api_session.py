@@ -10,7 +10,8 @@ from kubernetes import client
 
 from base.errors import InputError
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, ApiAnswer
-from kube.session.api_session import ApiSession, SessionOver
+from kube.session.api_session import ApiSession
+from kube.session.session_calls import SessionOver
 from testing.waiting import eventually
 from tests.scheduler.binding.made_up import Scripted, scripted_server, session_to
 

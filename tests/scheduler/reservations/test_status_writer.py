@@ -14,6 +14,7 @@ from cluster.assuming_cluster import AssumingCluster
 from kube.client.api_answer import ApiAnswer
 from kube.objects.objects import RESERVATION
 from placement.reservations.reservations import Reservations
+from scheduler.pod_reports import LoopReports
 from scheduler.reservation_status_writer import ReservationReports, ReservationWriter
 from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info
@@ -103,10 +104,10 @@ def test_why_it_waits_is_in_its_status_and_nowhere_else() -> None:
     assert world.sent[0][1]["status"]["message"] == "waits"
 
 
-class _NoPods:
+class _NoPods(LoopReports):
     """Reports about pods: there must be none."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Any:
         raise AssertionError(f"a report about a pod: {name}")
 
 

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from kube.client.api_answer import ApiAnswer, answered
 from kube.objects.objects import PodInfo
-from kube.session.api_session import ApiSession, SessionOver
+from kube.session.api_session import ApiSession
+from kube.session.session_calls import SessionOver
 from scheduler.shards.passing_on import PASSED_ON, PassedOn, PassWriter
 from testing.objects import pod_info
 
