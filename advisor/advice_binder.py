@@ -274,7 +274,7 @@ class AdviceBinder:
             self._session,
             "PATCH",
             path,
-            lambda: body,
+            body,
             content_type=content_type,
             seconds=self._seconds,
             tries=_TRIES,

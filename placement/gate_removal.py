@@ -101,7 +101,7 @@ class GateRemover:
             self._session,
             "PATCH",
             pod_path(pod),
-            lambda: body,
+            body,
             content_type=STRATEGIC_MERGE,
             seconds=_SECONDS,
             tries=_TRIES,

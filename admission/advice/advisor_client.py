@@ -18,6 +18,7 @@ import msgspec
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from base.backoff import Backoff
 from kube.failure_notice import FailureNotice
 from placement.preferred_nodes import PREFERENCES, PreferencesBody
 from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused, ServiceUnavailable
@@ -25,7 +26,7 @@ from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused,
 logger = logging.getLogger(__name__)
 
 FAILURES_BEFORE_PAUSE: Final = 3
-_LONGEST_PAUSE_SECONDS: Final = 8.0
+_BACKOFF: Final = Backoff(1.0, 8.0)
 
 _BODY: Final = msgspec.json.Decoder(PreferencesBody)
 
@@ -73,7 +74,7 @@ class QuestionPauses:
                 self._again_at = self._clock() + self._pause()
 
     def _pause(self) -> float:
-        return float(min(2.0 ** min(self._failures - FAILURES_BEFORE_PAUSE, 60), _LONGEST_PAUSE_SECONDS))
+        return _BACKOFF.seconds(self._failures - FAILURES_BEFORE_PAUSE + 1)
 
 
 class PreferencesOfAdvisor(Collector):

@@ -17,8 +17,8 @@ from kubernetes.client import ApiClient
 from admission.templates.template_decoding import BINDINGS, NODE_CONFIGS, POD_CONFIGS
 from admission.templates.template_objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
 from admission.templates.template_set import TemplateSet
+from base.backoff import Backoff
 from kube.client.kubernetes_contract import Timing
-from kube.client.kubernetes_steps import Backoff
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import WATCHED, ApiObject, Kind
 from kube.decoding.stored_templates import Stored, stored

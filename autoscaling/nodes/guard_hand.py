@@ -132,7 +132,7 @@ class GuardHand:
                 raise outcome
 
     async def _read(self, name: str) -> MarkedNodeJson | None:
-        answer = await request_with_retries(self._session, "GET", _path(name), lambda: None, seconds=self._seconds)
+        answer = await request_with_retries(self._session, "GET", _path(name), seconds=self._seconds)
         if answer.status == MISSING:
             return None
         return msgspec.json.decode(required(answer, f"node {name} was not read").body, type=MarkedNodeJson)
@@ -147,7 +147,7 @@ class GuardHand:
         token = ""
         while True:
             path = f"{_NODES}?limit={_PAGE}" + (f"&continue={quote(token, safe='')}" if token else "")
-            answer = await request_with_retries(self._session, "GET", path, lambda: None, seconds=self._seconds)
+            answer = await request_with_retries(self._session, "GET", path, seconds=self._seconds)
             page = msgspec.json.decode(required(answer, "nodes were not listed").body, type=_Page)
             found += page.items
             token = str(page.metadata.get("continue") or "")

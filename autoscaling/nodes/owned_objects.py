@@ -137,7 +137,7 @@ class OwnedObjects:
 
     async def get(self, path: str, what: str) -> ApiAnswer | None:
         """The answer to a GET; None = there is no such thing. what: of an error, as in `required`."""
-        answer = await request_with_retries(self._session, "GET", path, lambda: None, seconds=self._seconds)
+        answer = await request_with_retries(self._session, "GET", path, seconds=self._seconds)
         return None if answer.status == MISSING else required(answer, what)
 
     async def _list(self, of: Collection, *, deleted: bool = False) -> dict[str, _Object]:

@@ -28,6 +28,7 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
+from base.backoff import Backoff
 from base.errors import ForecastError
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, ApiAnswer
 
@@ -67,7 +68,7 @@ _TOO_MANY: Final = 429
 _SERVER_ERRORS: Final = range(500, 600)
 _MAY_STILL_HAPPEN: Final = frozenset({NO_ANSWER, 408, *_SERVER_ERRORS})
 _UNDECIDED: Final = _MAY_STILL_HAPPEN | {_CONFLICT, _TOO_MANY}
-_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 0.5
+_BACKOFF = Backoff(0.05, 0.5)
 _SHORTEST_ATTEMPT_SECONDS: Final = 0.05
 
 
@@ -244,8 +245,7 @@ def _send(
 
 
 def _pause(attempt: int, answer: ApiAnswer) -> float:
-    ours: float = min(_LONGEST_PAUSE_SECONDS, _PAUSE_SECONDS * 2 ** min(attempt, 10))
-    return max(ours, answer.retry_after_seconds)
+    return max(_BACKOFF.seconds(attempt + 1), answer.retry_after_seconds)
 
 
 def _body(request: BindingRequest) -> bytes:

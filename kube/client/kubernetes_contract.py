@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from kube.client.kubernetes_steps import Backoff
+from base.backoff import Backoff
 from kube.decoding.decoding import ApiObject, Kind
 from kube.decoding.watched_kinds import Watched
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from base.backoff import Backoff
 from kube.decoding.watched_kinds import Watched
 
 
@@ -61,22 +62,6 @@ class WatchStep:
     wait_seconds: float = 0.0
     failures: int = 0
     in_pages: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Pauses of first, 2 first, 4 first, ... longest seconds, each shortened at random by up to a half.
-
-    Without the chance all clients of a server that restarts would come back at the same moment.
-    """
-
-    first: float = 0.2
-    longest: float = 30.0
-
-    def seconds(self, failures: int, rng: random.Random) -> float:
-        """Before the attempt after `failures` failures, >= 1."""
-        doubled = self.first * 2.0 ** min(failures - 1, 60)
-        return min(self.longest, doubled) * rng.uniform(0.5, 1.0)
 
 
 def next_step(done: WatchStep, outcome: StepOutcome, backoff: Backoff, rng: random.Random) -> WatchStep:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Final, Protocol, TypeVar
 
+from base.backoff import Backoff
 from base.errors import ForecastError
 from kube.client.api_answer import NO_ANSWER, ApiAnswer, is_gone, not_sent
 
 T = TypeVar("T")
 
-_PAUSE_SECONDS: Final = 0.2
+_BACKOFF: Final = Backoff()
 _CONFLICT: Final = 409
 _PASSING: Final = frozenset({NO_ANSWER, 408, 429, *range(500, 600)})
 
@@ -57,7 +58,7 @@ async def request_with_retries(
     session: Requests,
     method: str,
     path: str,
-    body: Callable[[], bytes | None],
+    body: bytes | Callable[[], bytes] | None = None,
     *,
     content_type: str = "application/json",
     seconds: float = 5.0,
@@ -67,7 +68,7 @@ async def request_with_retries(
 ) -> ApiAnswer:
     """The last answer. What is sent here may be sent twice: after no answer it is not known what became of it.
 
-    body         : made anew for every try
+    body         : or what makes it anew for every try
     seconds      : of each try; between them 0.2, 0.4, 0.8 s, ... pass, or what the server asks for
     worth_it     : whether to try again after such an answer
     still_wanted : asked before every try, the first included
@@ -75,10 +76,11 @@ async def request_with_retries(
     for attempt in range(tries):
         if not still_wanted():
             return not_sent("it is not wanted any more")
-        answer = await session.request(method, path, body(), content_type=content_type, seconds=seconds)
+        content = body() if callable(body) else body
+        answer = await session.request(method, path, content, content_type=content_type, seconds=seconds)
         if attempt == tries - 1 or not worth_it(answer):
             return answer
-        await asyncio.sleep(max(answer.retry_after_seconds, _PAUSE_SECONDS * 2**attempt))
+        await asyncio.sleep(max(answer.retry_after_seconds, _BACKOFF.seconds(attempt + 1)))
     return not_sent("no tries")
 
 

@@ -11,11 +11,12 @@ import msgspec
 from kubernetes import client
 from msgspec import Raw
 
+from base.backoff import Backoff
 from base.errors import InputError
 from kube.client.kubernetes_client import UnreachableApiServer, ask
 from kube.client.kubernetes_contract import Timing
 from kube.client.kubernetes_source import ResourceSource
-from kube.client.kubernetes_steps import Backoff, Request
+from kube.client.kubernetes_steps import Request
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire import Metadata

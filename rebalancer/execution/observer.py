@@ -158,7 +158,7 @@ class Observer:
 
     async def _get(self, path: str) -> ApiAnswer | None:
         """None = not found."""
-        answer = await request_with_retries(self._session, "GET", path, _no_body, seconds=self._seconds, tries=2)
+        answer = await request_with_retries(self._session, "GET", path, seconds=self._seconds, tries=2)
         if answer.status == _MISSING:
             return None
         if answer.status == 403:
@@ -181,10 +181,6 @@ def _owner(owner: str) -> tuple[str, str]:
     _, _, rest = owner.partition("/")
     kind, _, name = rest.partition("/")
     return kind, name
-
-
-def _no_body() -> None:
-    return None
 
 
 def _decoded(decode: Callable[[bytes], T], body: bytes, what: str) -> T:

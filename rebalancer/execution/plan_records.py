@@ -108,7 +108,7 @@ class PlanRecords:
         """
         body = msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": spec})
         answer = await request_with_retries(
-            self._session, "POST", f"{PLANS_PATH}?fieldValidation=Strict", lambda: body, seconds=self._seconds
+            self._session, "POST", f"{PLANS_PATH}?fieldValidation=Strict", body, seconds=self._seconds
         )
         if answer.status == _CONFLICT:
             known = await self.read(name)
@@ -181,7 +181,7 @@ class PlanRecords:
 
     async def delete(self, name: str) -> None:
         """Delete a plan; one that is gone is fine."""
-        answer = await request_with_retries(self._session, "DELETE", _path(name), lambda: b"{}", seconds=self._seconds)
+        answer = await request_with_retries(self._session, "DELETE", _path(name), b"{}", seconds=self._seconds)
         if not is_gone(answer):
             _required(answer, f"RebalancePlan {name} was not deleted")
 
@@ -213,11 +213,7 @@ class PlanRecords:
         return _read_plan(_required(answer, f"the status of RebalancePlan {plan.name} was not written").body)
 
     async def _get(self, path: str) -> ApiAnswer:
-        return await request_with_retries(self._session, "GET", path, _no_body, seconds=self._seconds, tries=2)
-
-
-def _no_body() -> None:
-    return None
+        return await request_with_retries(self._session, "GET", path, seconds=self._seconds, tries=2)
 
 
 def _name(item: msgspec.Raw) -> str:

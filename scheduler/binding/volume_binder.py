@@ -295,7 +295,7 @@ class VolumeBinder:
         """Tried again while it is not known what became of it: had it been carried out, the second is refused, and the
         pod placed anew."""
         async with self._gate:
-            answer = await request_with_retries(self._session, "PATCH", path, lambda: body, content_type=_MERGE)
+            answer = await request_with_retries(self._session, "PATCH", path, body, content_type=_MERGE)
         if not answer.is_success:
             raise _Failed(f"PATCH {path}: {answer.text or answer.status}")
         return version_in(answer.body)

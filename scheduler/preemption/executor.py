@@ -259,7 +259,7 @@ class PreemptionExecutor:
             self._session,
             method,
             path,
-            lambda: body,
+            body,
             content_type=content_type,
             worth_it=is_passing_or_conflict,
             still_wanted=wanted,

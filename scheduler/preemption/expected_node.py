@@ -56,7 +56,7 @@ class ExpectedNode:
 
     async def _write(self, pod: PodInfo, node: str) -> None:
         path, body = pod_path(pod) + "/status", nomination_body(pod, node)
-        answer = await request_with_retries(self._session, "PATCH", path, lambda: body, content_type=MERGE)
+        answer = await request_with_retries(self._session, "PATCH", path, body, content_type=MERGE)
         if not answer.is_success and answer.status not in (404, 409, 422):  # the pod is gone, or another one by now
             logger.warning(
                 "nominatedNodeName was not written (grant patch on pods/status)",

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
 from placement.plugins import FlowOrder, QueueSort
 from scheduler.queue.active import ActiveUnits
@@ -154,15 +153,3 @@ class UnitTable:
         unit.follow(of)
         unit.members[queued.pod.uid] = queued
         queued.unit, queued.home = of.key, unit
-
-
-_MOST_DOUBLINGS: Final = 60  # far beyond any longest backoff, and no overflow
-
-
-def backoff_seconds(attempts: int, *, initial: float, longest: float) -> float:
-    """Return the backoff after a number of attempts; none before the first. calculateBackoffDuration in
-    backoff_queue.go.
-    """
-    if attempts < 1:
-        return 0.0
-    return float(min(initial * 2.0 ** min(attempts - 1, _MOST_DOUBLINGS), longest))

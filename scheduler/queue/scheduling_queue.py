@@ -30,6 +30,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from base.backoff import Backoff
 from cluster.monotonic_time import MonotonicTime
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
@@ -37,7 +38,7 @@ from placement.plugins import EnqueueExtensions, FlowOrder, QueueSort
 from placement.status import SUCCESS, Code, Status
 from scheduler.loop_settings import QueueOptions
 from scheduler.queue.plugin_calls import PluginCalls
-from scheduler.queue.queue_parts import Parts, UnitTable, backoff_seconds
+from scheduler.queue.queue_parts import Parts, UnitTable
 from scheduler.queue.queued_pods import WAITING, Part, Popped, QueuedPodInfo, Unit, Units, WaitingPod
 from scheduler.queue.unschedulable import likeness, matters
 
@@ -74,6 +75,7 @@ class SchedulingQueue:
         flows : whose turn it is; None = all units are sorted as one flow
         """
         self._options, self._time, self._table = options, MonotonicTime(clock, steady), UnitTable(units)
+        self._backoff = Backoff(options.backoff.initial, options.backoff.longest)  # calculateBackoffDuration upstream
         self._asking = PluginCalls(gate, hints)
         self._parts = Parts(sort, self._asking, options.most_events, flows)
         self._pods: dict[str, QueuedPodInfo] = {}
@@ -386,10 +388,10 @@ class SchedulingQueue:
 
     def _back_off(self, queued: QueuedPodInfo, now: float) -> float:
         """From now on, it or its gang; until when."""
-        unit, options = queued.home, self._options
+        unit = queued.home
         # Other members of a gang may have been placed meanwhile, which begins it anew.
         attempts = max(1, unit.attempts) if unit.is_gang else queued.attempts
-        until = now + backoff_seconds(attempts, initial=options.backoff.initial, longest=options.backoff.longest)
+        until = now + self._backoff.seconds(attempts)
         queued.until = unit.until = until
         return until
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from base.backoff import Backoff
 from forecast.service_key import Owner
 from kube.client.api_server_version import OPENAPI_PATH, ApiServerVersion, unknown_fields
 from kube.client.kubernetes_client import api_client, send
 from kube.client.kubernetes_contract import Sink, Timing
 from kube.client.kubernetes_source import KubernetesSource
-from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import Kind
 from kube.decoding.jobs import JobInfo
 from kube.objects.kubernetes_version import KubernetesVersion

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from base.backoff import Backoff
 from kube.client.api_answer import NOT_SENT, ApiAnswer
 from kube.client.pod_writes import MERGE, pod_path
 from kube.decoding.watched_kinds import UndecodableObject
@@ -40,7 +41,6 @@ _AT_ONCE: Final = 32
 _TRIES: Final = 8  # a claim that many pods share is written by others, too
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
-_LONGEST_PAUSE: Final = 30.0
 
 
 class NotWritten(Exception):
@@ -50,9 +50,9 @@ class NotWritten(Exception):
 class ClaimWriter:
     """To be used in the event loop of the session. writes: what was sent so far."""
 
-    def __init__(self, session: Requests, table: DraTable, *, first_pause: float = 1.0) -> None:
-        """first_pause: seconds until a release is tried again that the server did not answer."""
-        self._session, self._table, self._first_pause = session, table, first_pause
+    def __init__(self, session: Requests, table: DraTable) -> None:
+        self._session, self._table = session, table
+        self._backoff = Backoff(1.0)  # until a release is tried again that the server did not answer
         self.writes: WriteCounts = Counter()
         self._gate: Final = asyncio.Semaphore(_AT_ONCE)
         self._turns: dict[ClaimKey, tuple[asyncio.Lock, int]] = {}
@@ -154,13 +154,13 @@ class ClaimWriter:
     async def _request(self, what: str, method: str, path: str, body: bytes, content_type: str) -> ApiAnswer:
         """Tried again while it is not known what became of it: had it been carried out, the second is a conflict."""
         async with self._gate:
-            answer = await request_with_retries(self._session, method, path, lambda: body, content_type=content_type)
+            answer = await request_with_retries(self._session, method, path, body, content_type=content_type)
         outcome = "written" if answer.is_success else "conflict" if answer.status == _CONFLICT else "failed"
         self.writes[what, outcome] += 1
         return answer
 
     async def _until_done(self, key: ClaimKey, decide: Callable[[ResourceClaimInfo], Write | None]) -> None:
-        pause = self._first_pause
+        failures = 0
         async with _Turn(self._turns, key):
             while True:
                 answer = await self._get(key)
@@ -179,15 +179,15 @@ class ClaimWriter:
                 if answer.status == _CONFLICT:
                     continue
                 logger.warning("cannot release a claim yet", extra={"claim": "/".join(key), "why": answer.text})
-                await asyncio.sleep(max(pause, answer.retry_after_seconds))
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                failures += 1
+                await asyncio.sleep(max(self._backoff.seconds(failures), answer.retry_after_seconds))
 
     async def _send(self, step: Write) -> ApiAnswer:
         return await self._request(step.what, "PATCH", step.path, step.body, MERGE)
 
     async def _get(self, key: ClaimKey) -> ApiAnswer:
         async with self._gate:
-            return await request_with_retries(self._session, "GET", claim_path(key), lambda: b"")
+            return await request_with_retries(self._session, "GET", claim_path(key))
 
     async def _read(self, key: ClaimKey) -> ResourceClaimInfo | None:
         answer = await self._get(key)

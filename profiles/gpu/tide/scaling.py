@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from base.backoff import Backoff
 from kube.client.api_answer import ApiAnswer
 from kube.client.pod_writes import MERGE
 from kube.decoding.watched_kinds import REFUSED
@@ -36,11 +37,10 @@ from profiles.gpu.tide.workloads import (
     scale_patch,
     scale_path,
 )
-from scheduler.queue.queue_parts import backoff_seconds
 
 _SECONDS: Final = 5.0
 _TRIES: Final = 4
-_PAUSE_SECONDS: Final = 0.1
+_BACKOFF: Final = Backoff(0.1)
 _CONFLICT: Final = 409
 
 
@@ -79,20 +79,20 @@ async def scale(
             if answer.status == 404:
                 return Scaled(ScalingOutcome.CHANGED)
             return Scaled(
-                ScalingOutcome.FAILED, f"it cannot be scaled (grant patch on it and its scale): {_said(answer)}"
+                ScalingOutcome.FAILED, f"it cannot be scaled (grant patch on it and its scale): {answer.text}"
             )
-        await asyncio.sleep(max(answer.retry_after_seconds, _PAUSE_SECONDS * 2**attempt))
+        await asyncio.sleep(max(answer.retry_after_seconds, _BACKOFF.seconds(attempt + 1)))
         again, read = await reader.again(now)
         if again is None:
             return Scaled(
-                ScalingOutcome.CHANGED if read.is_success or read.status == 404 else ScalingOutcome.FAILED, _said(read)
+                ScalingOutcome.CHANGED if read.is_success or read.status == 404 else ScalingOutcome.FAILED, read.text
             )
         if again.replicas == replicas:
             return Scaled(ScalingOutcome.DONE)  # no answer came, but it was carried out
         if again.replicas != state.replicas or again.is_over:
             return Scaled(ScalingOutcome.CHANGED)
         now = again
-    return Scaled(ScalingOutcome.FAILED, f"others keep changing it, or the API server does not answer: {_said(answer)}")
+    return Scaled(ScalingOutcome.FAILED, f"others keep changing it, or the API server does not answer: {answer.text}")
 
 
 async def _write(
@@ -114,10 +114,6 @@ async def _write(
     return await session.request("PATCH", scale_path(state.kind, state.key), body, content_type=MERGE, seconds=_SECONDS)
 
 
-def _said(answer: ApiAnswer) -> str:
-    return answer.text or str(answer.status)
-
-
 _LONGEST_SECONDS: Final = 600.0
 
 
@@ -126,13 +122,12 @@ class RetryPauses:
 
     def __init__(self, every: float) -> None:
         """every: seconds between looks; the first pause is two of them"""
-        self._first = 2 * every
+        self._backoff = Backoff(2 * every, max(_LONGEST_SECONDS, 2 * every))
         self._failures: dict[str, tuple[int, float]] = {}
 
     def failed(self, key: str, now: float) -> None:
         n = self._failures.get(key, (0, now))[0] + 1
-        pause = backoff_seconds(n, initial=self._first, longest=max(_LONGEST_SECONDS, self._first))
-        self._failures[key] = n, now + pause
+        self._failures[key] = n, now + self._backoff.seconds(n)
 
     def went_well(self, key: str) -> None:
         """The next failure is the first again."""
@@ -141,7 +136,7 @@ class RetryPauses:
     def left(self, key: str, now: float) -> float:
         """Seconds until it may be tried again, 0 = at once."""
         left = self._failures.get(key, (0, now))[1] - now
-        return left if 0.0 < left <= max(_LONGEST_SECONDS, self._first) else 0.0  # no longer if the clock is set back
+        return left if 0.0 < left <= self._backoff.longest else 0.0  # no longer if the clock is set back
 
     def keep(self, keys: Collection[str]) -> None:
         """The others are gone."""

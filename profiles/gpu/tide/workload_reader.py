@@ -190,7 +190,7 @@ class WorkloadReader:
             path = f"{collection_path(kind)}?{LABELLED}" + (f"&continue={goes_on}" if goes_on else "")
             answer = await self._get(path)
             if not answer.is_success:
-                failures[kind.plural] = f"they cannot be listed (grant list on {kind.plural}): {_said(answer)}"
+                failures[kind.plural] = f"they cannot be listed (grant list on {kind.plural}): {answer.text}"
                 return found
             try:
                 some, goes_on = read_list(kind, answer.body)
@@ -217,7 +217,7 @@ class WorkloadReader:
                     state, answer = await self._with_scale(state)
                 if state is not None:
                     return state
-            failures[str(key)] = f"it cannot be read (grant get on {kind.plural}): {_said(answer)}"
+            failures[str(key)] = f"it cannot be read (grant get on {kind.plural}): {answer.text}"
         return None
 
     async def _with_scale(self, state: WorkloadState) -> tuple[WorkloadState | None, ApiAnswer]:
@@ -240,7 +240,3 @@ def _read(kind: WorkloadKind, answer: ApiAnswer) -> WorkloadState | None:
         return read_workload(kind, answer.body)
     except (*REFUSED, ValueError):
         return None
-
-
-def _said(answer: ApiAnswer) -> str:
-    return answer.text or str(answer.status)

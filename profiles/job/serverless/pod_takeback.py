@@ -76,7 +76,7 @@ async def take_back(session: Requests, one: NotStarted, now: float) -> TakenBack
         return TakenBack(TakebackOutcome.TAKEN_BACK)
     if not answer.is_success:
         return TakenBack(
-            TakebackOutcome.FAILED, f"its condition cannot be written (grant patch on pods/status): {_said(answer)}"
+            TakebackOutcome.FAILED, f"its condition cannot be written (grant patch on pods/status): {answer.text}"
         )
     try:
         said = msgspec.json.decode(answer.body, type=PodJson)
@@ -89,12 +89,12 @@ async def take_back(session: Requests, one: NotStarted, now: float) -> TakenBack
         return TakenBack(TakebackOutcome.STARTED)
     body = delete_body(pod, said.metadata.resource_version or "")
     # Without a second try after a conflict: the pod has changed, maybe it has started.
-    answer = await request_with_retries(session, "DELETE", pod_path(pod), lambda: body)
+    answer = await request_with_retries(session, "DELETE", pod_path(pod), body)
     if is_gone(answer) or answer.is_success:
         return TakenBack(TakebackOutcome.TAKEN_BACK)
     if answer.status == 409:
         return TakenBack(TakebackOutcome.CHANGED)
-    return TakenBack(TakebackOutcome.FAILED, f"it cannot be deleted (grant delete on pods): {_said(answer)}")
+    return TakenBack(TakebackOutcome.FAILED, f"it cannot be deleted (grant delete on pods): {answer.text}")
 
 
 def why_of(one: NotStarted) -> str:
@@ -104,12 +104,8 @@ def why_of(one: NotStarted) -> str:
 
 async def _send(session: Requests, method: str, path: str, body: bytes, content_type: str) -> ApiAnswer:
     return await request_with_retries(
-        session, method, path, lambda: body, content_type=content_type, worth_it=is_passing_or_conflict
+        session, method, path, body, content_type=content_type, worth_it=is_passing_or_conflict
     )
-
-
-def _said(answer: ApiAnswer) -> str:
-    return answer.text or str(answer.status)
 
 
 # How many pods a Job can afford to have taken back: each one counts as a failure of it, unless it says otherwise.

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from base.backoff import Backoff
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_contract import Timing, WatchStatus
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
-from kube.client.kubernetes_steps import Backoff
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import WATCHED, ApiObject, Kind, decode_pod
 from testing.waiting import eventually

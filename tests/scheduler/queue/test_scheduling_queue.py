@@ -11,7 +11,6 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.loop_settings import QueueOptions
 from scheduler.queue.lazy_heap import LazyHeap
-from scheduler.queue.queue_parts import backoff_seconds
 from tests.scheduler.queue.queue_world import BEGIN, FIT, World, a_pod, node_added
 
 
@@ -103,11 +102,6 @@ def test_defaults_are_those_of_kube_scheduler() -> None:
 def test_what_cannot_be_is_refused(wrong: dict[str, Any], named: str) -> None:
     with pytest.raises(InputError, match=named):
         QueueOptions(**wrong)
-
-
-@pytest.mark.parametrize(("attempts", "seconds"), [(0, 0), (1, 1), (2, 2), (4, 8), (5, 10), (10_000, 10)])
-def test_backoff(attempts: int, seconds: float) -> None:
-    assert backoff_seconds(attempts, initial=1.0, longest=10.0) == seconds
 
 
 @given(st.lists(st.tuples(st.sampled_from(["push", "discard", "pop"]), st.integers(0, 20))))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from base.backoff import Backoff
 from kube.client.api_answer import answered, unanswered
 from kube.objects.objects import PodInfo
 from kube.session import session_calls
@@ -125,7 +126,7 @@ def test_a_claim_is_made_and_recorded_and_gone_when_binding_fails() -> None:
 
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_an_answer_that_is_lost_makes_no_second_claim(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_calls, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(session_calls, "_BACKOFF", Backoff(0.0))
     world, pod = offered(World()), asking()
     world.server.put({"metadata": {"name": "p", "uid": "p"}})
     assert world.reserve(pod, "b").is_success

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from base.backoff import Backoff
 from kube.client.api_answer import ApiAnswer, unanswered
 from kube.objects.objects import PodInfo
 from kube.session import session_calls
@@ -99,7 +100,7 @@ class _Lives:
 @pytest.fixture(autouse=True, scope="module")
 def _no_pauses() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session_calls, "_PAUSE_SECONDS", 0.0)
+        patch.setattr(session_calls, "_BACKOFF", Backoff(0.0))
         yield
 
 

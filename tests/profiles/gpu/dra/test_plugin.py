@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from base.backoff import Backoff
 from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.session import session_calls
 from placement.status import Code, Status
@@ -142,10 +143,10 @@ def test_a_claim_that_somebody_else_allocated_is_not_ours() -> None:
 
 
 def test_devices_are_used_until_it_is_known_what_became_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_calls, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(session_calls, "_BACKOFF", Backoff(0.0))
     world = World(claim("c"))
     assert world.plugin.writer is not None
-    world.plugin.writer._first_pause = 0.0
+    world.plugin.writer._backoff = Backoff(0.0)
     pod = world.reserved("p", "a", "c")
 
     def fails() -> ApiAnswer:
