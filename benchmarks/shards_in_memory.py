@@ -80,7 +80,7 @@ def replica(me: int, n: int, n_nodes: int, n_pods: int, hub: Connection) -> None
             if shards is not None:
                 shards.ownership.use(held.mine)
                 holders = {one: str(one % n) for one in range(_SHARDS)}
-                shards.responsibility.dispatcher = dispatcher(holders, {})
+                shards.responsibility.use(dispatcher(holders, {}))
                 mine = [pod for pod in pods if shards.responsibility.is_mine(pod)]
         mine_uids = {pod.uid for pod in mine}
         others = [created[pod.uid] for pod in pods if pod.uid not in mine_uids]
@@ -143,7 +143,7 @@ def _follow(
 def follow(loop: AnsweredLoop, line: bytes) -> None:
     """Do what the watch does with a line."""
     tables = loop.scorer.tables
-    if not tables.is_known(line):
+    if loop.tables.shards is None or not loop.tables.shards.foreign.is_foreign(line):
         event = decode_watch_line(WATCHED[Kind.PODS], line)
         assert event.object is not None
         tables.put(Kind.PODS, event.object)

@@ -145,9 +145,8 @@ class Replicas:
             rooms, shards = node_rooms(cluster), ownership.shards()
             of_shards = shard_rooms(rooms, shards, _SHARDS)
             known = dict(enumerate(of_shards.tolist()))
-            self._shards.responsibility.dispatcher = dispatcher(
-                {one: str(one % self.n) for one in range(_SHARDS)}, even_rooms(known)
-            )
+            holders = {one: str(one % self.n) for one in range(_SHARDS)}
+            self._shards.responsibility.use(dispatcher(holders, even_rooms(known)))
             rows = np.flatnonzero(cluster.state.alive)
             moves = nodes_to_move(
                 known,
@@ -216,10 +215,9 @@ class Replicas:
                 done |= {queued.pod.uid for queued, _ in decided.placed}
                 if len(self._wanted) > n_wanted:
                     self.counts.lent += len(self._wanted) - n_wanted
-                    ownership.everywhere = True
                     left = tuple(queued for queued in popped.pods if queued.pod.uid not in done)
-                    decided = self._cycle.run(replace(popped, pods=left), placer)
-                    ownership.everywhere = False
+                    with ownership.lifted():
+                        decided = self._cycle.run(replace(popped, pods=left), placer)
                     done |= {queued.pod.uid for queued, _ in decided.placed}
         return done
 

@@ -68,7 +68,7 @@ def measured_costs(n_nodes: int, n_pods: int) -> Costs:
         with loop.scorer.tables.reading():
             shards.ownership.use(held.leases.mine)
             # Every unit is the other one's.
-            shards.responsibility.dispatcher = dispatcher(dict.fromkeys(range(0, 16, 2), "0"), {})
+            shards.responsibility.use(dispatcher(dict.fromkeys(range(0, 16, 2), "0"), {}))
             others = [name for name in names if shards.ownership.why_not(name)]
         for number in range(3):
             pods = waiting_pods(made, n_pods, _SERVICES, f"other-{number}")

@@ -15,6 +15,7 @@ the same size has dozens of rows to work out instead of thousands.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import Any, Final
@@ -80,10 +81,16 @@ class PlacementIndex:
     kept  : what was worked out from the columns of the state
     """
 
-    def __init__(self, state: ClusterState, *, nodes_only: bool = False) -> None:
-        """Start from what the state holds now. nodes_only: pods are not followed, their tables stay empty."""
+    def __init__(
+        self, state: ClusterState, *, nodes_only: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Start from what the state holds now.
+
+        nodes_only : pods are not followed, their tables stay empty
+        clock      : seconds, by which failures are forgotten
+        """
         self.state, self._nodes_only = state, nodes_only
-        self.namespaces, self.storage = Namespaces(), Storage()
+        self.namespaces, self.storage = Namespaces(), Storage(clock)
         self.kept = KeptColumns(state)
         self._counted: dict[str, tuple[int, PodInfo]] = {}
         self._make()

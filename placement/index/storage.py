@@ -14,6 +14,7 @@ state that the watch brings takes its place, as in assume_cache.go of kube-sched
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -71,14 +72,14 @@ class Storage:
     failures                  : where claims could not be provisioned lately
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.volumes: dict[str, VolumeInfo] = {}
         self.claims: dict[ClaimKey, VolumeClaimInfo] = {}
         self.classes: dict[str, StorageClassInfo] = {}
         self.drivers: dict[str, CsiDriverInfo] = {}
         self.free, self.disks, self.users = FreeVolumes(), DiskUsers(), ClaimUsers()
         self.listeners: list[Callable[[VolumeClaimInfo | VolumeInfo], None]] = []
-        self.failures = ProvisioningFailures()
+        self.failures = ProvisioningFailures(clock=clock)
         self._assumed: dict[tuple[type, object], VolumeClaimInfo | VolumeInfo] = {}  # as the watch brought them
         self._csi_nodes: dict[str, CsiNodeInfo] = {}
         self._attachments: dict[str, VolumeAttachmentInfo] = {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,12 @@ def decoded(manifest: Mapping[str, Any]) -> ApiObject:
 class StorageCluster:
     """Nodes, pods that sit and storage objects, put in one by one."""
 
-    def __init__(self, manifests: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self, manifests: Iterable[Mapping[str, Any]] = (), *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._tracked = TrackedCluster(ScorerOptions(), now=0.0)
         self.state = self._tracked.state
-        self.index = PlacementIndex(self.state)
+        self.index = PlacementIndex(self.state, clock=clock)
         self.view = ClusterView(self._tracked, self.index)
         for manifest in manifests:
             self.put(manifest)

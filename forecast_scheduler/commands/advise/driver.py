@@ -137,7 +137,6 @@ class Advising:
             quotas=quota_gate,
         )
 
-
         def may_be_made(pod: PodInfo, node: str) -> bool:
             with scorer.tables.reading() as cluster:
                 return makes_room(ending_pods(cluster), pod, node)

@@ -23,6 +23,7 @@ from admission.templates.shaping_annotations import (
 )
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
+from scorer.highest_peak import share_of
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -102,6 +103,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_peaks_are_those_of_the_nodes() -> None:
     pods = [shaped_pod(f"p{i}", f"node-{i % 2}", record(True, "pool")) for i in range(3)]
     tested = LiveScorer(pods=[*pods, pod_of(1, "other", "node-2"), shaped_pod("lost", "away", record(True, "pool"))])
+    tested.scorer.tables.refresh_overview()
     shaped = shaped_pods(tested.scorer)
     (seated,) = seated_pods(tested.scorer, shaped, None, most=9)
     assert seated.binding == "pool"
@@ -109,14 +111,9 @@ def test_peaks_are_those_of_the_nodes() -> None:
     assert sorted(seated.pods[EffectGroup.CANARY].tolist()) == [1, 1, 2]
     assert np.isnan(seated.peaks).sum() == 1, "nothing is known of a node that only a pod names"
     assert by_peak[2] > 0
-    with tested.scorer.tables.reading() as cluster:
-        assert cluster.predicted is not None
-        load = cluster.predicted.load
-        to_come = cluster.predicted.horizon.weights() > 0
-        rows = [cluster.state.row_of[name] for name in ("node-0", "node-1")]
-        shares = load.share(np.array(rows))[:, :, to_come].max(axis=(1, 2))
-    assert np.nanmax(seated.peaks) == pytest.approx(shares.max())
-    assert np.nanmin(seated.peaks) == pytest.approx(shares.min())
+    shares = {node.name: share_of(node.peak) or 0.0 for node in tested.scorer.nodes().nodes}
+    assert np.nanmax(seated.peaks) == max(shares["node-0"], shares["node-1"])
+    assert np.nanmin(seated.peaks) == min(shares["node-0"], shares["node-1"])
 
 
 def test_without_a_model_there_are_pods_and_no_peaks() -> None:
@@ -133,6 +130,7 @@ def test_metrics_name_the_largest_bindings(monkeypatch: pytest.MonkeyPatch) -> N
     shaped = shaped_pod("q", "node-0", record(False, "pool", "spread"))
     waiting = shaped_pod("r", "", record(False, "pool"))
     tested = LiveScorer(pods=[*pods, shaped, waiting])
+    tested.scorer.tables.refresh_overview()
     registry = CollectorRegistry()
     registry.register(EffectCollector(tested.scorer, shaped_pods(tested.scorer)))
     text = generate_latest(registry).decode()

@@ -83,7 +83,8 @@ class World:
     def __init__(self, *manifests: Manifest, seconds: float = 600.0) -> None:
         self.server = ApiServer()
         self.cluster = StorageCluster(
-            {"kind": "Node", "metadata": {"name": name, "labels": {HOST: name}}} for name in ("a", "b")
+            ({"kind": "Node", "metadata": {"name": name, "labels": {HOST: name}}} for name in ("a", "b")),
+            clock=lambda: self.now,
         )
         for one in (storage_class("local"), storage_class("made", "example.com/made"), *manifests):
             self.put(one)
