@@ -31,9 +31,7 @@ from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice, shadow_node
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView, Rejection
-from placement.guarded_plugin import plugin_points
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.node_order import order_points
 from placement.node_rules import node_rules
 from placement.policies.policy import ChosenPolicy, OnePolicyForAll, Policies, Policy, shortened_name
 from placement.scores.default_scores import expected_choice
@@ -278,19 +276,11 @@ class Extender:
             self._tables.believe(uid, row)
 
     def _further_points(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Ints:
-        """(n_nodes,) points by scores of other packages, and by which nodes come before others, whatever they score."""
+        """(n_nodes,) points beside those of our own scores."""
         with self._scorer.tables.reading():
-            scores, has_order = self.options.scores, policy.pools is not None or self.rules.has_order(self._view)
-            points = np.zeros(len(nodes), dtype=np.int64)
-            if not (scores or has_order):
-                return points
-            rows, weight = self._rows(nodes), self.options.answers.weight
-            for _, _, of_plugin in plugin_points(scores, pod, self._view, rows, policy, weight):
-                points += of_plugin
-            if has_order:
-                preferences = self.rules.order_beside(policy.filters)
-                points += order_points(pod, self._view, rows, policy, preferences)
-            return points
+            if not (self.options.scores or policy.pools is not None or self.rules.has_order(self._view)):
+                return np.zeros(len(nodes), dtype=np.int64)
+            return self.options.further_points(pod, self._view, self._rows(nodes), policy, self.rules)
 
     def _rows(self, nodes: Sequence[str]) -> Ints:
         """(n_nodes,) rows of nodes, -1 = not known."""

@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 
-from base.arrays import Ints
 from extender.points import points_of, shortened
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
@@ -20,9 +19,7 @@ from placement.feasibility import Feasibility, feasibility, verdict
 from placement.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
-from placement.guarded_plugin import plugin_points
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.node_order import order_points
 from placement.node_rules import NodeRules, node_rules
 from placement.policies.policy import ChosenPolicy, Policy
 from placement.policies.provider import PolicyProvider
@@ -114,7 +111,7 @@ class Placing:
                 named = shortened(points, self._options.answers.longest_reply)
                 told[named] = points[named]
                 parts = [*default_parts(pod, view, rows, PLUGIN_WEIGHTS)]
-                for name, own_weight, of_plugin in self._plugin_points(pod, rows, chosen.policy):
+                for name, own_weight, of_plugin in self._options.plugin_points(pod, view, rows, chosen.policy):
                     of_plugin = np.where(told != 0, of_plugin, 0)
                     told -= of_plugin
                     parts.append(ScorePart(name, own_weight, POINT_VALUE * weight * of_plugin))
@@ -182,15 +179,9 @@ class Placing:
         ranking = self._scorer.score(pod, names, policy=policy.scoring).ranking
         rows = np.array([self._view.state.row_of[name] for name in names], dtype=np.int64)
         with self._scorer.tables.reading():
-            order = order_points(pod, self._view, rows, policy, self._rules_by(policy).order_beside(policy.filters))
-            for _, _, of_plugin in self._plugin_points(pod, rows, policy):
-                order += of_plugin
-        points = points_of(ranking, np.ones(len(names), dtype=bool), self._options.answers.score_per_point) + order
+            further = self._options.further_points(pod, self._view, rows, policy, self._rules_by(policy))
+        points = points_of(ranking, np.ones(len(names), dtype=bool), self._options.answers.score_per_point) + further
         return dict(zip(names, points.tolist(), strict=True))
-
-    def _plugin_points(self, pod: PodInfo, rows: Ints, policy: Policy) -> Iterator[tuple[str, int, Ints]]:
-        options = self._options
-        return plugin_points(options.scores, pod, self._view, rows, policy, options.answers.weight)
 
 
 @contextmanager
