@@ -18,8 +18,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.plugins import NodePreference
 from placement.policies.policy import Policy
-from placement.reservations.reserved_room import ReservedRoom
-from placement.reservations.reserved_targets import ReservedTargets
 from scorer.scoring_policy import opts_out
 
 ORDER_POINTS: Final = 100_000
@@ -60,9 +58,9 @@ def in_order(policy: Policy, preferences: Iterable[NodePreference]) -> tuple[Nod
     A node is kept only where the plan of the rebalancer has judged that it is the better one.
     """
     given = tuple(preferences)
-    kept = tuple(one for one in given if isinstance(one, ReservedRoom | ReservedTargets))
+    kept = tuple(one for one in given if one.before_pools)
     of_policy: tuple[NodePreference, ...] = () if policy.pools is None else (policy.pools,)
-    return (*kept, *of_policy, *(one for one in given if one not in kept))
+    return (*kept, *of_policy, *(one for one in given if not one.before_pools))
 
 
 def _narrowed(pod: PodInfo, view: ClusterView, rows: Ints, preferences: Iterable[NodePreference]) -> Ints:

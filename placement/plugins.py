@@ -16,6 +16,7 @@ that raises fails the pod, not the scheduler.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -155,20 +156,24 @@ class Preferred:
     most: int
 
 
-class NodePreference(Protocol):
-    """Nodes that come first, however well others score. Several of a profile narrow one after the other."""
+class NodePreference(ABC):
+    """Nodes that come first, however well others score. Several of a profile narrow one after the other.
 
-    @property
-    def name(self) -> str:
-        """Of the plugin."""
+    before_pools : whether it narrows before the pools of a policy: it keeps nodes for pods
+    """
 
+    name: str
+    before_pools: bool = False
+
+    @abstractmethod
     def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
         """rows: (n_nodes,) ascending, not none, that passed all filters; n_pods: like pods that are to be placed."""
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
         """Return what its answer depends on in addition to what like pods have in common, such as their owner; None =
-        nothing.
+        nothing. By default each pod is of its own kind.
         """
+        return pod.uid
 
 
 class Reserve(Protocol):

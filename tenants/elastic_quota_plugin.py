@@ -20,7 +20,7 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from tenants.quota_tree import NO_QUOTA
 from tenants.quotas import Quotas
 
@@ -73,10 +73,10 @@ class ElasticQuotaFilter(PlainFilter):
         return Hint.SKIP if self._quotas.tree.row_of(event.pod) == NO_QUOTA else Hint.QUEUE
 
 
-class QuotaLimit:
+class QuotaLimit(NodePreference):
     """Implements NodePreference: prefers no node, and limits how many like pods go together."""
 
-    name: Final = "QuotaLimit"
+    name = "QuotaLimit"
 
     def __init__(self, quotas: Quotas) -> None:
         self._quotas = quotas

@@ -33,11 +33,11 @@ from placement.filters.filter import ClusterView, PlainFilter, Rejection, reject
 from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
 from placement.node_rule_settings import CardOptions, Even, Protection
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 
 
-class CardTypes(PlainFilter):
-    """Filter, NodePreference and EnqueueExtensions. The queue is to receive `CardScarcity.on_change` as
+class CardTypes(PlainFilter, NodePreference):
+    """Filter and NodePreference. The queue is to receive `CardScarcity.on_change` as
     FORECAST_CHANGED.
 
     rule_of : the rule by the policy of a pod; None = that of the options, for all pods
@@ -174,7 +174,7 @@ class CardPlugins:
     """
     demand    : Follower, to be attached after the devices
     scarcity  : the queue is to receive `scarcity.on_change` as FORECAST_CHANGED
-    types     : Filter, NodePreference, EnqueueExtensions
+    types     : Filter, NodePreference
     collector : of the metrics
     """
 

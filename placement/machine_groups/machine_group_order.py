@@ -18,10 +18,10 @@ from placement.machine_groups.borrowers import GroupCollector, GroupUse
 from placement.machine_groups.machine_group import MachineGroup, may_still_borrow
 from placement.machine_groups.membership import GroupStanding, Membership
 from placement.node_rule_settings import MachineGroupOptions
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 
 
-class MachineGroupOrder:
+class MachineGroupOrder(NodePreference):
     """NodePreference: nodes of the pod's own groups, then those of no group, and borrowed ones last.
 
     It comes before preferences of other kinds: a card that suits better is no reason to borrow it.

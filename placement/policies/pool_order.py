@@ -15,11 +15,11 @@ from kube.objects.constraints import LabelSelector
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.index.node_labels import rows_meeting
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from scorer.scoring_policy import opts_out
 
 
-class PoolOrder:
+class PoolOrder(NodePreference):
     """Implements NodePreference.
 
     pools : selectors of labels of nodes, the pool that comes first first; a node is of the first that it matches

@@ -17,7 +17,7 @@ from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.rejections import found
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from placement.what_if import WithoutPods
 
 _MOST_TRIED: Final = 512
@@ -78,10 +78,11 @@ _MOST_ROOMS: Final = 8
 """Nodes with room of its own that a pod is offered: it takes one."""
 
 
-class ReservedRoom(PlainFilter):
+class ReservedRoom(PlainFilter, NodePreference):
     """Implements Filter and NodePreference, under the lock of the tables."""
 
     name = "ReservedRoom"
+    before_pools = True
 
     def __init__(self, cluster: AssumingCluster) -> None:
         self._cluster, self._fit = cluster, NodeResourcesFit()

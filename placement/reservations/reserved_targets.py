@@ -25,7 +25,7 @@ from forecast.service_key import ServiceKey
 from kube.client.kubernetes_contract import Subscription
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from placement.reservations.watched_plans import LONGEST_SECONDS, WATCHED_PLANS, KeptTarget, PlanReservations
 from scorer.scoring_policy import opts_out
 
@@ -33,7 +33,7 @@ _Reservations = Mapping[ServiceKey, tuple[KeptTarget, ...]]
 _NONE: Final[_Reservations] = {}
 
 
-class ReservedTargets(NodesAndPodsOnly):
+class ReservedTargets(NodesAndPodsOnly, NodePreference):
     """Implements NodePreference, Follower and, in `plans`, the sink of the watch.
 
     The watch hands in plans in its own thread, and swaps all reservations at once. All else is called under the lock
@@ -41,6 +41,7 @@ class ReservedTargets(NodesAndPodsOnly):
     """
 
     name = "ReservedTargets"
+    before_pools = True
 
     def __init__(self, state: ClusterState, *, clock: Callable[[], float]) -> None:
         """clock: unix seconds"""

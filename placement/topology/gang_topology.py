@@ -25,7 +25,7 @@ from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection
 from placement.filters.rejections import every_node, found
 from placement.index.node_labels import ABSENT, LabelColumn
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from placement.pod_groups.pod_group import GangLookup
 from placement.topology.gang_domains import (
     DomainCapacity,
@@ -39,7 +39,7 @@ from placement.topology.gang_domains import (
 )
 
 
-class GangTopology(PlainFilter):
+class GangTopology(PlainFilter, NodePreference):
     """Filter and NodePreference; for the one thread that schedules.
 
     chosen : how often the first member of a gang was given a domain, by how tight it is: 1 = the first level named;

@@ -26,7 +26,7 @@ from kube.objects.objects import PodInfo
 from placement.devices.device_demand import WHOLE, GpuDemand, gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from placement.topology.node_zones import CardLayout, Groups
 from placement.topology.zone_table import ZoneTable
 
@@ -126,7 +126,7 @@ def _and_the_rest(groups: Groups, cards: Collection[int]) -> Groups:
     return (*groups, *((card,) for card in sorted(cards) if card not in grouped))
 
 
-class NearCards:
+class NearCards(NodePreference):
     """NodePreference, and `choose` for DeviceTable.choosers; under the lock of the tables."""
 
     name = "NearCards"

@@ -16,13 +16,13 @@ import numpy as np
 from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from placement.topology.aligned_needs import MILLI, AlignedNeeds, Units, aligned_needs
 from placement.topology.alignment import MOST_ZONES, ZonesLeft, loose_threads, masks, pods_until_known, sets_for, walk
 from placement.topology.zone_table import ZoneTable
 
 
-class WholeCores:
+class WholeCores(NodePreference):
     """NodePreference; under the lock of the tables."""
 
     name = "WholeCores"

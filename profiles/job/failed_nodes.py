@@ -20,7 +20,7 @@ from cluster.tables.changes import Change, PodChange
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo, PodPhase
 from placement.filters.filter import ClusterView
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from profiles.job.circuit_breaker import is_rejected
 
 AVOIDED_SECONDS: Final = 3600.0
@@ -30,7 +30,7 @@ _MOST_NODES: Final = 64
 """Of one owner: a Job that fails everywhere need not be kept from everywhere."""
 
 
-class FailedNodes(NodesAndPodsOnly):
+class FailedNodes(NodesAndPodsOnly, NodePreference):
     """Follower and NodePreference. Everything is called under the lock of the tables.
 
     Remembers the nodes of the last 4,096 Jobs that had failures, 64 each.

@@ -237,7 +237,7 @@ class GangSearch:
             leaving = [pod for pod in gone if pod.uid in going or pod.terminating]
             may_stay = [pod for pod in gone if pod.uid not in going and not pod.terminating]
             must_go = self._must_go(may_stay, everybody, what_if, fixed)
-            if _need_others(everybody) and not _all_fit(tables, everybody):
+            if _need_others(tables, everybody, fixed.view) and not _all_fit(tables, everybody):
                 return None  # a victim of one member is a pod that another one must be near
         state = fixed.view.state
         return gang_plan(
@@ -291,7 +291,7 @@ class GangSearch:
             self._gangs,
             fit_filter(tables.filters_of(seats[0][0])),
         )
-        if fixed.wish.is_simple and not _need_others(seats):
+        if fixed.wish.is_simple and not _need_others(tables, seats, fixed.view):
             return reprieve.victims(gone, seats, what_if)
         return reprieve.victims(gone, seats, what_if, lambda: _all_fit(tables, seats))
 
@@ -312,9 +312,12 @@ def _taken_back(tables: GangTables) -> Iterator[list[Seat]]:
             tables.take_back(pod, row)
 
 
-def _need_others(seats: Sequence[Seat]) -> bool:
-    """Whether a member may fit on its node no more because another pod is evicted."""
-    return any(pod.constraints.affinity or pod.constraints.spread for pod, _ in seats)
+def _need_others(tables: GangTables, seats: Sequence[Seat], view: ClusterView) -> bool:
+    """Whether a member may fit on its node no more because another pod is evicted, there or elsewhere."""
+    pods = [pod for pod, _ in seats]
+    return any(pod.constraints.spread for pod in pods) or any(
+        one.needs_company(pod, view) for pod in pods for one in tables.filters_of(pod)
+    )
 
 
 def _all_fit(tables: GangTables, seats: Sequence[Seat]) -> bool:

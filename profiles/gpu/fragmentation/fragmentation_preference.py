@@ -17,7 +17,7 @@ from kube.objects.objects import PodInfo
 from placement.devices.device_demand import GpuDemand
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from profiles.gpu.fragmentation.cost_table import CostTable, Judge, states_of_rows
 from profiles.gpu.fragmentation.idle_of_nodes import NodeStates
 from profiles.gpu.fragmentation.live_mix import LiveMix
@@ -28,12 +28,14 @@ MakeJudge = Callable[[ShapeMix, Sequence[str], NodeStates], Judge]
 
 
 @dataclass(slots=True)
-class Fragmentation:
+class Fragmentation(NodePreference):
     """Under the lock of the tables.
 
     make_judge : what nodes cost by; asked again when the mix has moved
     slack      : costs that differ by less are equal: thousandths of a card, or points of balance
     """
+
+    name = "Fragmentation"
 
     state: ClusterState
     devices: DeviceTable
@@ -46,10 +48,6 @@ class Fragmentation:
     _made_for: ShapeMix | None = None
     _of_nodes: tuple[int, int, int] | None = None
     _summed_at: tuple[int, int] | None = None
-
-    @property
-    def name(self) -> str:
-        return "Fragmentation"
 
     def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
         """See NodePreference. Every pod that lands on a node with cards changes what the next one costs there."""

@@ -20,7 +20,7 @@ from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.devices.declared_devices import PodGpus
 from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from profiles.gpu.gpu_settings import TideOptions
 from profiles.gpu.tide.gpu_demand import TideDemand
 from profiles.gpu.tide.gpu_holders import TideTable
@@ -38,7 +38,7 @@ _WOKEN_SLOTS: Final = 50
 """Half hours that the longest drain time touches, which is a little more than a day."""
 
 
-class TideRoom(PlainFilter):
+class TideRoom(PlainFilter, NodePreference):
     """Implements Filter and NodePreference. Under the lock of the tables.
 
     `use` is called by the thread that plans, and replaces one reference.

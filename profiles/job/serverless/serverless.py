@@ -22,7 +22,7 @@ from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
 from placement.filters.taint_toleration import HARD_EFFECTS
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from placement.pod_groups.group_of_pod import group_of
 from placement.virtual_node_settings import First, ServerlessOptions
 from placement.virtual_node_table import REAL
@@ -36,7 +36,7 @@ _NEVER: Final = "node(s) were virtual, and virtual nodes are not used"
 _NOT_READY: Final = "node(s) were virtual and not ready"
 
 
-class Serverless(PlainFilter):
+class Serverless(PlainFilter, NodePreference):
     """Filter and NodePreference; reads the tables, which follow by themselves.
 
     The queue receives `ProviderTables.on_room` as FORECAST_CHANGED.

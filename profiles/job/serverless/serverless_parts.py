@@ -92,7 +92,7 @@ _SECONDS: Final = 1.0
 class ServerlessPlugins:
     """
     tables       : Follower, to be attached before `failed_nodes`; the queue receives `tables.on_room`
-    serverless   : Filter, NodePreference, EnqueueExtensions
+    serverless   : Filter, NodePreference
     toleration   : Filter in the place of TaintToleration
     failed_nodes : Follower, and NodePreference to be asked before `serverless`: a Job that failed at a provider goes
                    to another one, or to the cluster's nodes, where both are left

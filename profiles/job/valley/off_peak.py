@@ -30,7 +30,7 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import EventKind
 from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import found
-from placement.plugins import Preferred
+from placement.plugins import NodePreference, Preferred
 from placement.usable_forecast import usable_forecast
 from profiles.job.job_settings import ValleyOptions
 from scorer.scoring_policy import opts_out
@@ -52,7 +52,7 @@ class _Room:
     resource: Ints
 
 
-class OffPeak(PlainFilter):
+class OffPeak(PlainFilter, NodePreference):
     """Filter and NodePreference; for the one thread that schedules."""
 
     name = "OffPeak"
