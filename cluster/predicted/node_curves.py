@@ -126,7 +126,7 @@ def node_curves(
     """
     n_nodes, n_slots = len(inputs.names), len(range(len(days) * SLOTS_PER_DAY)[slots])
     usage = profiles.mean_of(inputs.keys, inputs.replicas, days)[:, :, slots]
-    own, shared = profiles.std_of(inputs.keys, inputs.replicas, days[0])
+    stds = profiles.std_of(inputs.keys, inputs.replicas, days[0])
     base = np.zeros((n_nodes, len(RESOURCES), n_slots))
     base_std = np.zeros((n_nodes, len(RESOURCES), SLOTS_PER_DAY))
     for i, (name, capacity) in enumerate(zip(inputs.names, inputs.capacity, strict=True)):
@@ -135,41 +135,54 @@ def node_curves(
         base += inputs.error[:, :, None] * fading[slots]
     tiled, running, model = (1, 1, len(days)), profiles.running(inputs.keys, days), profiles.model
 
-    def squared(std: AnyFloats) -> Floats:
-        return np.tile((widen * std) ** 2, tiled)[..., slots]
+    def over_days(of_day: AnyFloats) -> Floats:
+        return np.tile(np.asarray(of_day, dtype=np.float64), tiled)[..., slots]
 
-    def variance(std: AnyFloats) -> Floats:
-        return squared(std) if running is None else np.asarray(squared(std) * running[:, None, slots])
-
-    pairs, pods = _pods_of_pairs(inputs)
-    mean = np.maximum(base + _sums(pairs, pods, usage, n_nodes), 0.0)
-    spread = squared(base_std) + _sums(pairs, pods, variance(own), n_nodes)
-    spread += _sums(pairs, pods**2, variance(shared), n_nodes)
+    own, shared, base_variance = ((widen * std.astype(np.float64)) ** 2 for std in (*stds, base_std))
+    if running is not None:
+        own, shared = (over_days(variance) * running[:, None, slots] for variance in (own, shared))
+    pairs = _pairs(inputs)
+    mean = np.maximum(base + _sums(pairs, n_nodes, (pairs.pods, usage)), 0.0)
+    spread = _sums(pairs, n_nodes, (pairs.pods, own), (pairs.pods**2, shared))
+    variance = over_days(base_variance) + spread if running is not None else over_days(base_variance + spread)
     loads = tuple(
-        with_common_error(mean[:, r], spread[:, r], widen * float(model.cluster_std[r])) for r in range(len(RESOURCES))
+        with_common_error(mean[:, r], variance[:, r], widen * float(model.cluster_std[r]))
+        for r in range(len(RESOURCES))
     )
     return NodeCurves(days, loads, np.nan_to_num(model.node_z).astype(np.float64))
 
 
-def _pods_of_pairs(inputs: NodeInputs) -> tuple[Ints, Floats]:
-    """Distinct nodes and profiles, (n_pairs, 2) in the order of nodes, and the pods of each."""
-    pairs, at = np.unique(np.stack([inputs.node, inputs.profile], axis=1), axis=0, return_inverse=True)
-    return pairs, np.bincount(at.reshape(-1), inputs.pods, len(pairs)).astype(np.float64)
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Distinct nodes and profiles, in the order of nodes: (n_pairs,); first: of each node in `nodes`."""
+
+    profile: Ints
+    pods: Floats
+    nodes: Ints
+    first: Ints
 
 
-def _sums(pairs: Ints, weights: Floats, curves: AnyFloats, n_nodes: int) -> Floats:
-    """Sums over the profiles on each node: (n_nodes, n_resources, n_slots). curves: (n_profiles, n_resources, n_slots)
+def _pairs(inputs: NodeInputs) -> _Pairs:
+    n_profiles = max(len(inputs.keys), 1)
+    both, at = np.unique(inputs.node * n_profiles + inputs.profile, return_inverse=True)
+    nodes, first = np.unique(both // n_profiles, return_index=True)
+    return _Pairs(both % n_profiles, np.bincount(at, inputs.pods, len(both)).astype(np.float64), nodes, first)
 
+
+def _sums(pairs: _Pairs, n_nodes: int, *terms: tuple[Floats, AnyFloats]) -> Floats:
+    """Sums over the profiles on each node: (n_nodes, n_resources, n_slots).
+
+    terms : weights, (n_pairs,), and curves that they are of, (n_profiles, n_resources, n_slots)
     Of some hundred pairs at a time: 40,000 pairs over a week are 500 MB together.
     """
-    found = np.zeros((n_nodes, *curves.shape[1:]))
-    nodes, first = np.unique(pairs[:, 0], return_index=True)
-    ends = np.append(first[1:], len(pairs))
+    found = np.zeros((n_nodes, *terms[0][1].shape[1:]))
+    first, ends = pairs.first, np.append(pairs.first[1:], len(pairs.profile))
     begin = 0
-    while begin < len(nodes):
+    while begin < len(first):
         end = max(int(np.searchsorted(ends, first[begin] + _PAIRS_AT_ONCE, side="right")), begin + 1)
         part = slice(first[begin], ends[end - 1])
-        each = weights[part, None, None] * curves[pairs[part, 1]]
-        found[nodes[begin:end]] = np.add.reduceat(each, first[begin:end] - first[begin], axis=0)
+        for weights, curves in terms:
+            each = weights[part, None, None] * curves[pairs.profile[part]]
+            found[pairs.nodes[begin:end]] += np.add.reduceat(each, first[begin:end] - first[begin], axis=0)
         begin = end
     return found

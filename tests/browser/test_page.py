@@ -61,14 +61,14 @@ def test_the_page_shows_state_hottest_nodes_heat_map_and_curves(
             *RESOURCES
         ]
         assert "node-01" in page.text("#curves-title")
-        assert "today's peak of node-01, and what helps: cpu 104 % at" in page.text("#causes-title")
+        assert "expected peak of node-01 in the next 24 h, and what helps: 104 % of cpu at" in page.text("#causes-title")
         assert "shop/Deployment/cart\t2\t1.5 cores\t75 %" in page.text("#causes-services")
         helps = page.text("#causes-pods")
         assert (
             "shop/cart-1\t1 cores\tnode-" in helps and "\t104 % → 101 %" in helps and "no other node has room" in helps
         )
         cpu = page.text("[data-resource=cpu]")
-        assert "Wed 11 Mar 21:" in cpu and "cores, up to" in cpu and "now" in cpu
+        assert "Wed 11 Mar 21:" in cpu and "cores, upper bound (95 %)" in cpu and "now" in cpu
         assert page.run("document.querySelector('#banner').hidden") is True
         # Nothing hangs out of the window sideways, nothing is asked for elsewhere, and the console stays empty.
         assert page.run("document.documentElement.scrollWidth <= innerWidth") is True
