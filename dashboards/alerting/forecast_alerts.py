@@ -17,8 +17,8 @@ _HOT: Final = HOT_SHARE
 node down before it runs out; a person wants to know before that."""
 
 _OVER: Final = FULL_SHARE
-"""Of the 0.95 bound, which holds on 19 days of 20: more than there is. CPU is throttled, memory is taken from pods by
-force."""
+"""Of the upper bound (95 %), which holds on 19 days of 20: more than there is. CPU is throttled, memory is taken from
+pods by force."""
 
 _NAMED: Final = 10
 """Nodes that a notification names."""
@@ -195,21 +195,21 @@ def _hot_spots() -> list[Alert]:
                 expected,
                 "unless",
                 f"will probably be over {_HOT:.0%}",
-                "Peaks that are still to come, of pods that nothing of ours has placed yet.",
+                "Expected peaks that are still to come, of pods that nothing of ours has placed yet.",
             ),
             (
                 Severity.WARNING,
                 expected,
                 "and",
                 f"will probably be over {_HOT:.0%}",
-                f"Predicted peaks that are still to come are over {_HOT:.0%} of what the nodes have.",
+                f"Expected peaks that are still to come are over {_HOT:.0%} of what the nodes have.",
             ),
             (
                 Severity.CRITICAL,
                 bound,
                 "and",
                 f"may be over {_OVER:.0%}",
-                "The 0.95 bounds of predicted peaks that are still to come are over all that the nodes have.",
+                "Upper bounds (95 %) of peaks that are still to come are over all that the nodes have.",
             ),
         )
     ]

@@ -54,7 +54,7 @@ def _peak_share(quantile: str, *, day: str = "today", as_of: str = "now", at: st
 
 
 def _shadow_peak_share() -> str:
-    """The 0.95 bound of today's peak of nodes as shares of capacity, if all pods were where a shadow advised them."""
+    """The upper bound of what is to come today as shares of capacity, if all pods were where a shadow advised them."""
     matchers = where(**_SELECTED, quantile="0.95", day="today")
     return f"max {_NODE} (forecast_shadow_node_predicted_peak{matchers}) / {_capacity()}"
 
@@ -76,9 +76,9 @@ def _tonight() -> list[Placed]:
     among = f"and on (cluster, node, resource) {hottest}"
     return [
         figure(
-            "Highest predicted peak today",
-            "The 0.95 bound of today's peak of the hottest node, as a share of what the node has. It is wrong on "
-            "one node day of twenty. Above 80 % latency leaves its flat part.",
+            "Highest upper bound today",
+            "The upper bound (95 %) of what is to come today on the hottest node, as a share of what it has. It is "
+            f"wrong on one node day of twenty. Above {HOT_SHARE:.0%} latency leaves its flat part.",
             f"max ({bound})",
             SHARE,
             _HOT,
@@ -86,7 +86,8 @@ def _tonight() -> list[Placed]:
         ),
         figure(
             "Nodes that will be hot today",
-            "Nodes whose 0.95 bound passes 80 % of capacity in any of the selected resources today.",
+            f"Nodes whose upper bound (95 %) of what is to come today passes {HOT_SHARE:.0%} of capacity in any of the "
+            "selected resources.",
             f"count (max by (cluster, node) ({bound}) > {HOT_SHARE}) or vector(0)",
             COUNT,
             ((1, ORANGE),),
@@ -123,7 +124,7 @@ def _tonight() -> list[Placed]:
         Placed(
             bars(
                 "Tonight's hottest nodes",
-                "Nodes by the 0.95 bound of today's predicted peak, as a share of capacity, highest first.",
+                "Nodes by the upper bound (95 %) of what is to come today, as a share of capacity, highest first.",
                 Query(hottest, "{{node}} {{resource}}"),
                 unit=SHARE,
                 limits=_HOT,
@@ -134,11 +135,11 @@ def _tonight() -> list[Placed]:
         Placed(
             columns(
                 "Tonight's hottest nodes, and when",
-                "Expected peak, its 0.95 bound, the half hour in which it is expected, and what is left of the node "
-                "now: a node that looks idle now and is hot tonight is what live load does not tell.",
+                "Expected peak and upper bound (95 %) of what is to come today, the half hour of the peak, and what is "
+                "left of the node now: a node that looks idle now and is hot tonight is what live load does not tell.",
                 {
-                    "bound": Query(hottest),
-                    "expected": Query(f"{_peak_share('0.5')} {among}"),
+                    "upper bound (95 %)": Query(hottest),
+                    "expected peak": Query(f"{_peak_share('0.5')} {among}"),
                     "at": Query(f"{at} * 1000 {among}"),
                     "free now": Query(f"{free} {among}"),
                 },
@@ -146,7 +147,7 @@ def _tonight() -> list[Placed]:
                 units={"at": DATE, "free now": SHARE},
                 limits=_HOT,
                 hidden=("cluster",),
-                sort_by="bound",
+                sort_by="upper bound (95 %)",
             ),
             height=10,
         ),
@@ -293,10 +294,10 @@ def _shadow() -> list[Placed]:
     return [
         Placed(
             lines(
-                "Highest predicted peak today, real and shadow",
-                "The 0.95 bound of today's peak of the highest node, as a share of capacity: with pods where they "
-                "really are (solid), and where an extender in shadow mode advised them (dashed). Dashed below solid: "
-                "the advice would help. Without a shadow only the solid line is drawn.",
+                "Highest upper bound today, real and shadow",
+                "The upper bound (95 %) of what is to come today, of the highest node, as a share of capacity: with pods "
+                "where they really are (solid), and where an extender in shadow mode advised them (dashed). Dashed below "
+                "solid: the advice would help. Without a shadow only the solid line is drawn.",
                 Query(f"max {by_resource} ({real})", "{{cluster}} {{resource}} real"),
                 Query(f"max {by_resource} ({shadow})", "{{cluster}} {{resource}} shadow", "dashed"),
                 unit=SHARE,
@@ -305,8 +306,8 @@ def _shadow() -> list[Placed]:
         ),
         Placed(
             lines(
-                "Spread of predicted peaks, real and shadow",
-                "Coefficient of variation over nodes of the same predicted peaks: 0 = all nodes are expected to peak "
+                "Spread of upper bounds, real and shadow",
+                "Coefficient of variation over nodes of the same upper bounds: 0 = all nodes are expected to peak "
                 "at the same share. A shadow forgets its advice when it restarts: both lines are one then.",
                 Query(f"stddev {by_resource} ({real}) / avg {by_resource} ({real})", "{{cluster}} {{resource}} real"),
                 Query(

@@ -8,6 +8,7 @@ from dashboards.panels.layout import Placed, figure
 from dashboards.panels.plots import ORANGE, RED, Query, lines, values
 from dashboards.panels.selecting import of_leader, where
 from dashboards.panels.units import COUNT
+from forecast.resources import HOT_SHARE
 
 _MODES: Final = {0: "off", 1: "shadow", 2: "on"}
 _OF_AN_HOUR: Final = "[1h]"
@@ -80,8 +81,8 @@ def _over_time() -> list[Placed]:
         Placed(
             lines(
                 "Hot half hours, before and after the moves",
-                "Node half hours over 80 % of capacity that the forecast expects until tomorrow: as things are, and "
-                "with the moves that would help. What is left after them needs more nodes, or a larger budget.",
+                f"Node half hours over {HOT_SHARE:.0%} of capacity that the forecast expects until tomorrow: as things "
+                "are, and with the moves that would help. What is left after them needs more nodes, or a larger budget.",
                 Query(hot, "{{cluster}} {{moves}}"),
                 unit=COUNT,
             ),

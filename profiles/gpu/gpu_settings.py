@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from base.setting_group import Duration, SettingGroup
+from forecast.resources import HOT_SHARE
 
 
 class TideOptions(SettingGroup):
@@ -100,7 +101,7 @@ class IdleCpuOptions(SettingGroup):
     priority_below: int = 0
     """Pods of a lower priority are offline without saying so."""
 
-    ceiling: float = Field(default=0.8, gt=0, le=1)
+    ceiling: float = Field(default=HOT_SHARE, gt=0, le=1)
     """Share of a node's CPU and memory that the upper bound of its load with an offline pod stays below."""
 
     hours: int = Field(default=6, ge=1, le=168)

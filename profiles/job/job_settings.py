@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from base.setting_group import Duration, SettingGroup
+from forecast.resources import HOT_SHARE
 from placement.virtual_node_settings import ServerlessOptions
 
 
@@ -71,7 +72,7 @@ class JobOptions(SettingGroup):
     scheduler_name: str = Field(default="job-scheduler", min_length=1)
     """Pods with this schedulerName are placed by the job profile."""
 
-    ceiling: float = Field(default=0.8, gt=0, le=1)
+    ceiling: float = Field(default=HOT_SHARE, gt=0, le=1)
     """Share of a node's capacity that its predicted load stays below while a job runs there, if other nodes allow
     it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from base.setting_group import SettingGroup
+from forecast.resources import HOT_SHARE
 
 
 class GapOptions(SettingGroup):
@@ -13,7 +14,7 @@ class GapOptions(SettingGroup):
     priority_below: int = 0
     """Pods of a lower priority are admitted by forecast."""
 
-    ceiling: float = Field(default=0.8, gt=0, le=1)
+    ceiling: float = Field(default=HOT_SHARE, gt=0, le=1)
     """Share of a node's capacity that the upper bound of its load with such a pod stays below."""
 
     hours: int = Field(default=24, ge=1, le=168)

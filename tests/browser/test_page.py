@@ -61,7 +61,8 @@ def test_the_page_shows_state_hottest_nodes_heat_map_and_curves(
             *RESOURCES
         ]
         assert "node-01" in page.text("#curves-title")
-        assert "expected peak of node-01 in the next 24 h, and what helps: 104 % of cpu at" in page.text("#causes-title")
+        title = page.text("#causes-title")
+        assert "expected peak of node-01 in the next 24 h, and what helps: 104 % of cpu at" in title
         assert "shop/Deployment/cart\t2\t1.5 cores\t75 %" in page.text("#causes-services")
         helps = page.text("#causes-pods")
         assert (

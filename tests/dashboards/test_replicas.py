@@ -56,10 +56,10 @@ SHOWN: Final[Mapping[str, Mapping[str, float]]] = {
     "model: Backtest loss: B": {'{resource="cpu"}': 0.01},
     "model: Backtest loss: C": {'{resource="cpu"}': 0.09},
     "model: Backtest loss: D": {'{resource="cpu"}': 0.07},
-    "peaks: Highest predicted peak today, real and shadow: A": {'{resource="cpu"}': 0.6},
-    "peaks: Highest predicted peak today, real and shadow: B": {'{resource="cpu"}': 0.5},
-    "peaks: Spread of predicted peaks, real and shadow: A": {'{resource="cpu"}': 0.2},
-    "peaks: Spread of predicted peaks, real and shadow: B": {'{resource="cpu"}': 0},
+    "peaks: Highest upper bound today, real and shadow: A": {'{resource="cpu"}': 0.6},
+    "peaks: Highest upper bound today, real and shadow: B": {'{resource="cpu"}': 0.5},
+    "peaks: Spread of upper bounds, real and shadow: A": {'{resource="cpu"}': 0.2},
+    "peaks: Spread of upper bounds, real and shadow: B": {'{resource="cpu"}': 0},
 }
 
 
