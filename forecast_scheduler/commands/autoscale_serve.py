@@ -5,13 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
-
-from prometheus_client.registry import Collector
 
 from autoscaling.autoscale_settings import ExternalMetricsOptions
 from autoscaling.autoscaler import Autoscaler, AutoscalingCollector, Hand
@@ -36,7 +33,6 @@ from kube.client.kubernetes_client import api_client
 from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
 from kube.session.session_calls import call
-from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from scorer.service.app import create_app
 from serving.server import ScorerServer
@@ -48,36 +44,39 @@ _RELEASE_SECONDS: Final = 300.0
 _READ_SECONDS: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class LiveAutoscaler:
-    """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context."""
-
-    scorer: Scorer
-    background: ScorerBackground
-    autoscaler: Autoscaler
-    collectors: tuple[Collector, ...]
-    running: Callable[[], AbstractContextManager[None]]
-
-
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Run until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
-    ours = settings.autoscale
+    ours, kubeconfig = settings.autoscale, inputs.kubeconfig or settings.scorer.kubeconfig
     check_exposed(ours)
-    kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
-    with open_autoscaler(settings, inputs) as live, ExitStack() as stack:
+    prepared = prepare_scorer(settings, inputs)
+    scorer = prepared.scorer
+    lease = Lease(api_client(kubeconfig), ours.lease) if ours.lease.enabled else None
+    leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
+    session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
+    pods = _pods(settings, inputs, scorer)
+    hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
+    autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads)
+
+    def may_begin() -> bool:
+        # Before the model is there, a new leader would take back what the last one wrote.
+        return scorer.tables.synced and not scorer.tables.awaits_model()
+
+    work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=may_begin)
+    jobs: list[BackgroundThread] = [session, *([] if lease is None else [lease]), _Ending(autoscaler), work]
+    with prepared.following(), ExitStack() as stack:
         app = create_app(
-            live.scorer,
+            scorer,
             schedule_service_options(settings, ours),
             access=kubernetes_access(ours, kubeconfig),
-            collectors=live.collectors,
+            collectors=[AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, hands)],
             hosts=hosts_of(ours),
         )
         also = ""
         if ours.external_metrics.enabled:
-            url = stack.enter_context(_external_metrics(ours.external_metrics, kubeconfig, live.autoscaler.loads))
+            url = stack.enter_context(_external_metrics(ours.external_metrics, kubeconfig, autoscaler.loads))
             also = f", external metrics: {url}"
         server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"autoscale: {url}{also}"))
-        with live.background, live.running():
+        with prepared.background, running(jobs):
             server.run()
     shell.say("autoscale: ended")
 
@@ -111,30 +110,6 @@ def _await_cluster(scorer: Scorer) -> None:
     until = time.monotonic() + _READ_SECONDS
     while not scorer.tables.synced and time.monotonic() < until:
         time.sleep(0.1)
-
-
-@contextmanager
-def open_autoscaler(settings: Settings, inputs: Inputs) -> Iterator[LiveAutoscaler]:
-    """An autoscaler that follows its cluster while the context lasts. Raises InputError, see PreparedScorer."""
-    ours, kubeconfig = settings.autoscale, inputs.kubeconfig or settings.scorer.kubeconfig
-    prepared = prepare_scorer(settings, inputs)
-    scorer = prepared.scorer
-    lease = Lease(api_client(kubeconfig), ours.lease) if ours.lease.enabled else None
-    leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
-    session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
-    pods = _pods(settings, inputs, scorer)
-    hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
-    autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads)
-
-    def may_begin() -> bool:
-        # Before the model is there, a new leader would take back what the last one wrote.
-        return scorer.tables.synced and not scorer.tables.awaits_model()
-
-    work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=may_begin)
-    jobs: list[BackgroundThread] = [session, *([] if lease is None else [lease]), _Ending(autoscaler), work]
-    collectors = (AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, hands),)
-    with prepared.following():
-        yield LiveAutoscaler(scorer, prepared.background, autoscaler, collectors, partial(running, jobs))
 
 
 def _hands(

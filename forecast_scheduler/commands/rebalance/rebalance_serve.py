@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
-
-from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
 from forecast_scheduler.commands.live_placing import Placing
@@ -38,7 +34,6 @@ from rebalancer.plan_maker import PlanMaker, PlanSources
 from rebalancer.rebalance_settings import RebalanceMode, RebalanceOptions
 from rebalancer.rebalancing import Rebalancing
 from rebalancer.standing import RebalanceBody, RebalancingCollector, plan_router
-from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from scorer.service.app import create_app
 from serving.server import ScorerServer
@@ -50,45 +45,18 @@ _EVENTS_A_SECOND: Final = 5.0
 _EVENTS_AT_ONCE: Final = 50.0
 
 
-@dataclass(frozen=True, slots=True)
-class LiveRebalancer:
-    """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context."""
-
-    scorer: Scorer
-    background: ScorerBackground
-    rebalancing: Rebalancing
-    collectors: tuple[Collector, ...]
-    running: Callable[[], AbstractContextManager[None]]
-
-
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Rebalance until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
-    ours = settings.rebalance
-    check_exposed(ours)
-    with open_rebalancer(settings, inputs) as live:
-        app = create_app(
-            live.scorer,
-            schedule_service_options(settings, ours),
-            access=kubernetes_access(ours, inputs.kubeconfig or settings.scorer.kubeconfig),
-            collectors=live.collectors,
-            routers=[plan_router(lambda: live.rebalancing.state)],
-            bodies=[RebalanceBody],
-            hosts=hosts_of(ours),
-        )
-        server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"rebalance: {url}"))
-        with live.background, live.running():
-            server.run()
-    shell.say("rebalance: ended")
-
-
-@contextmanager
-def open_rebalancer(settings: Settings, inputs: Inputs) -> Iterator[LiveRebalancer]:
-    """A rebalancer that follows its cluster while the context lasts. Raises InputError, see PreparedScorer."""
     ours, kubeconfig = settings.rebalance, inputs.kubeconfig or settings.scorer.kubeconfig
+    check_exposed(ours)
+
+    # The API server, and who leads
     api, instance = api_client(kubeconfig), socket.gethostname()
     lease = _lease(ours, kubeconfig)
     leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
     session = ApiSession(api, connections=_CONNECTIONS, may_write=leads)
+
+    # The scorer, and what plans are made and carried out with
     prepared = prepare_scorer(settings, inputs)
     scorer = prepared.scorer
     placing, budgets = Placing(scorer, settings), DisruptionBudgets()
@@ -117,14 +85,29 @@ def open_rebalancer(settings: Settings, inputs: Inputs) -> Iterator[LiveRebalanc
         rooms=MoveRooms(session, partial(_requests_of, scorer), count=figures.count_room, clock=time.time),
     )
     rebalancing = Rebalancing(scorer.tables, maker, kept, session, records, executor, ours, leads=leads)
+
+    # What goes on around it
     watch = source_of(api, [Subscription(WATCHED_BUDGETS, budgets)])
     work = PeriodicTask(
         "rebalancing", _STEP_SECONDS, rebalancing.step, after=lambda: scorer.tables.synced and watch.synced
     )
     jobs: list[BackgroundThread] = [session, *([] if lease is None else [lease]), watch, events, work]
-    collectors = (RebalancingCollector(lambda: rebalancing.state, ours.mode), ExecutionCollector(figures))
+
+    # The service
     with prepared.following(INDEXED_KINDS):
-        yield LiveRebalancer(scorer, prepared.background, rebalancing, collectors, partial(running, jobs))
+        app = create_app(
+            scorer,
+            schedule_service_options(settings, ours),
+            access=kubernetes_access(ours, kubeconfig),
+            collectors=[RebalancingCollector(lambda: rebalancing.state, ours.mode), ExecutionCollector(figures)],
+            routers=[plan_router(lambda: rebalancing.state)],
+            bodies=[RebalanceBody],
+            hosts=hosts_of(ours),
+        )
+        server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"rebalance: {url}"))
+        with prepared.background, running(jobs):
+            server.run()
+    shell.say("rebalance: ended")
 
 
 def _requests_of(scorer: Scorer, uid: str) -> Mapping[str, float] | None:
