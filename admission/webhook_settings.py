@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from base.errors import InputError
 from base.setting_group import Duration, SettingGroup
-from placement.pods_to_hold import AdviceMode
+from placement.gate_exemptions import AdviceMode
 from serving.remote_service import RemoteServiceOptions
 from serving.server_settings import ServingOptions
 

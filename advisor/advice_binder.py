@@ -28,8 +28,8 @@ from kube.session.session_calls import Requests, is_passing, is_passing_or_confl
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.decisions.decision import Advice
 from placement.decisions.recorder import DecisionRecorder
+from placement.gate_exemptions import AdviceMode, labelled_mode, why_not_held
 from placement.gate_removal import may_go_without_note, remove_gate
-from placement.pods_to_hold import AdviceMode, labelled_mode, why_not_held
 from placement.preferred_nodes import preferred_terms
 from placement.status import SUCCESS, Status
 from scheduler.binding.in_flight_limit import InFlightLimit

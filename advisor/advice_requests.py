@@ -22,7 +22,7 @@ import orjson
 
 from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from placement.preferred_nodes import PREFERRED
 from scorer.highest_peak import bound_share
 

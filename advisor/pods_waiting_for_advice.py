@@ -21,7 +21,7 @@ from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, PodChange, one_by_one
 from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 
 _MODIFIED: Final = b'{"type":"MODIFIED"'
 _UID: Final = b'"uid":"'

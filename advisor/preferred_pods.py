@@ -32,7 +32,7 @@ from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from placement.preferred_nodes import PreferencesBody, PreferredNode, preferring
 from placement.scores.default_scores import expected_choice
 from scorer.judgement import Judge, Judgement

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from tenants.quota_tree import NO_QUOTA
 from tenants.quotas import Quotas
 

@@ -16,8 +16,8 @@ from kube.client.kubernetes_steps import list_request
 from kube.client.pod_writes import pod_path
 from kube.decoding.watched_kinds import UndecodableObject, decode_page
 from kube.status.pod_conditions import STRATEGIC_MERGE
+from placement.gate_exemptions import ADVICE
 from placement.gate_removal import UNBOUND_PODS, PodWithGates, may_go_without_note, release_body
-from placement.pods_to_hold import ADVICE
 
 _SECONDS: Final = 10.0
 _PAGE: Final = 500

@@ -29,7 +29,7 @@ from kube.client.pod_writes import MERGE, pod_path
 from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
 from kube.session.session_calls import Requests, Session, begin
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 
 _MOST_AT_ONCE: Final = 32
 _REQUEST_SECONDS: Final = 5.0

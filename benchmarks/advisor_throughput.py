@@ -34,7 +34,7 @@ import numpy as np
 from benchmarks.harness import command_line, finish, in_turn, median_ratio, numbers, spread
 from benchmarks.preferring_webhook import preferring_webhook
 from benchmarks.scheduler_load import LoadedCluster
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.processes.process_figures import cpu_seconds, wait_until_at_rest
 from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import metric

@@ -41,7 +41,7 @@ from benchmarks.night_jobs import day_and_zone_of_four_o_clock
 from benchmarks.preferring_webhook import preferring_webhook
 from benchmarks.real_scheduler import Cluster
 from benchmarks.zones_and_images import Protected
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.servers.shipped_extender import shipped_extender
 
 ALONE, EXTENDER, ADVISOR, PREFER = "alone", "extender", "advisor", "prefer"

@@ -48,7 +48,7 @@ from forecast_scheduler.commands.report_command import report
 from forecast_scheduler.commands.requests.requests_command import requests
 from forecast_scheduler.commands.rules_command import rules
 from forecast_scheduler.commands.schedule.schedule_command import schedule
-from forecast_scheduler.commands.scorer.scorer_command import scorer
+from forecast_scheduler.commands.scorer_command import scorer
 from forecast_scheduler.commands.tenants_command import tenants
 from forecast_scheduler.commands.tide_command import tide
 from forecast_scheduler.commands.train_command import train

@@ -19,7 +19,7 @@ from kube.client.pod_writes import PodIdentity, pod_path
 from kube.decoding.watched_kinds import Watched
 from kube.session.session_calls import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from placement.preferred_nodes import PREFERRED
 
 _MOST_AT_ONCE: Final = 64

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from placement.devices.declared_devices import node_gpus, pod_gpus
+from placement.gate_exemptions import ADVICE
 from placement.node_rule_settings import DeviceOptions
-from placement.pods_to_hold import ADVICE
 from scheduler.queue_tables import OwnNodes
 from scheduler.schedule_settings import LoopSettings
 from scorer.scorer import Scorer

@@ -174,12 +174,7 @@ def test_the_rooms_of_a_folder_and_the_files_beside_them_form_no_circle() -> Non
                 here, there = (one.removeprefix(folder + ".").partition(".")[0] for one in (name, other))
                 if here != there:
                     imported.setdefault(folder, {}).setdefault(here, set()).add(there)
-    unfinished = {"scheduler", "forecast_scheduler.commands"}  # profiles are still imported from below
-    circles = [
-        f"{folder}: {circle_of(rooms)}"
-        for folder, rooms in imported.items()
-        if folder not in unfinished and circle_of(rooms)
-    ]
+    circles = [f"{folder}: {circle_of(rooms)}" for folder, rooms in imported.items() if circle_of(rooms)]
     assert not circles, "\n".join(circles)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from admission.webhook_settings import AdviceGateOptions
-from placement.pods_to_hold import ADVICE, AdviceMode, labelled_mode, why_not_held
+from placement.gate_exemptions import ADVICE, AdviceMode, labelled_mode, why_not_held
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 
 

@@ -22,7 +22,7 @@ from admission.webhook.binding_statuses import LastErrors
 from admission.webhook.wire import AdmissionRequest
 from admission.webhook_settings import AdviceGateOptions
 from kube.decoding.stored_templates import LastError
-from placement.pods_to_hold import ADVICE, AdviceMode
+from placement.gate_exemptions import ADVICE, AdviceMode
 from placement.preferred_nodes import PreferencesBody
 
 _ERRORS = frozenset({SkipReason.CONTRADICTION, SkipReason.TOO_LARGE, SkipReason.ARGUMENTS})

@@ -295,9 +295,9 @@ def _shadow() -> list[Placed]:
         Placed(
             lines(
                 "Highest upper bound today, real and shadow",
-                "The upper bound (95 %) of what is to come today, of the highest node, as a share of capacity: with pods "
-                "where they really are (solid), and where an extender in shadow mode advised them (dashed). Dashed below "
-                "solid: the advice would help. Without a shadow only the solid line is drawn.",
+                "The upper bound (95 %) of what is to come today, of the highest node, as a share of capacity: with "
+                "pods where they really are (solid), and where an extender in shadow mode advised them (dashed). "
+                "Dashed below solid: the advice would help. Without a shadow only the solid line is drawn.",
                 Query(f"max {by_resource} ({real})", "{{cluster}} {{resource}} real"),
                 Query(f"max {by_resource} ({shadow})", "{{cluster}} {{resource}} shadow", "dashed"),
                 unit=SHARE,

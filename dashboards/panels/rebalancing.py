@@ -81,8 +81,9 @@ def _over_time() -> list[Placed]:
         Placed(
             lines(
                 "Hot half hours, before and after the moves",
-                f"Node half hours over {HOT_SHARE:.0%} of capacity that the forecast expects until tomorrow: as things "
-                "are, and with the moves that would help. What is left after them needs more nodes, or a larger budget.",
+                f"Node half hours over {HOT_SHARE:.0%} of capacity that the forecast expects until tomorrow: as "
+                "things are, and with the moves that help. What is left after them needs more nodes or a larger "
+                "budget.",
                 Query(hot, "{{cluster}} {{moves}}"),
                 unit=COUNT,
             ),

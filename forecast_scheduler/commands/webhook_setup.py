@@ -38,8 +38,8 @@ from kube.client.right_to_patch_pods import LOOK_SECONDS as RIGHT_SECONDS
 from kube.client.right_to_patch_pods import RightToPatchPods
 from kube.decoding.decoding import Kind
 from kube.session.api_session import ApiSession
+from placement.gate_exemptions import AdviceMode
 from placement.gate_removal import UNBOUND_PODS
-from placement.pods_to_hold import AdviceMode
 from serving.server_settings import ServerOptions
 from serving.tls import CertificateFiles
 from tenants.elastic_quota import WATCHED_QUOTAS

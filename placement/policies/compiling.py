@@ -13,8 +13,8 @@ from kube.objects.constraints import LabelSelector
 from placement.card_types.listed_cards import ListedCards
 from placement.filters.filter import Filter
 from placement.filters.predicted_peak import PredictedPeak
+from placement.gate_exemptions import AdviceMode
 from placement.node_rule_settings import Protection
-from placement.pods_to_hold import AdviceMode
 from placement.policies.document import PolicyDocument, PolicySpec, RuleSpec, ScoresSpec, SelectorSpec
 from placement.policies.filter_choice import (
     FilterOptions,

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.card_types.listed_cards import ListedCards
 from placement.filters.filter import Filter
-from placement.pods_to_hold import AdviceMode
+from placement.gate_exemptions import AdviceMode
 from placement.policies.pool_order import PoolOrder
 from placement.scores.plugin_weights import PLUGIN_WEIGHTS, PluginWeights
 from scorer.scoring_policy import ScoringPolicy

@@ -20,7 +20,7 @@ from typing import Final
 
 from base.errors import InputError
 from kube.objects.objects import PodInfo
-from placement.pods_to_hold import AdviceMode
+from placement.gate_exemptions import AdviceMode
 from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from placement.policies.document import PolicyDocument, read_document
 from placement.policies.policy import Choosable, ChosenPolicy

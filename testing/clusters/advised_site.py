@@ -12,7 +12,7 @@ from typing import Any
 
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.clusters.large_cluster import large_cluster
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane

@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 import httpx
 import yaml
 
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.local_cluster.metrics import page, past
 from testing.local_cluster.objects import node_object, one_more, pod_object, replica_set_objects
 from testing.local_cluster.sample import SAMPLE, PodCourse, read_sample

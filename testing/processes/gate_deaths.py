@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import urllib3
 
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.clusters.advised_site import Site, advised_site, pod_of
 from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, WebhookProcess, configuration

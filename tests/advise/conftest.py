@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.clusters.advised_site import Site, advised_site
 from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, WebhookProcess, configuration

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.clusters.advised_site import Site, note_of
 from testing.processes.command import command
 from testing.processes.webhook_process import Api

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from placement.preferred_nodes import PREFERRED
 from testing.clusters.advised_site import Site, note_of
 from testing.processes.scorer_process import ScorerProcess

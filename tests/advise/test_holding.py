@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.clusters.advised_site import Site, note_of
 from testing.clusters.own_nodes import QUICK_LEASE
 from testing.processes.webhook_process import Api

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from placement.preferred_nodes import PREFERRED
 from testing.clusters.advised_site import Site, note_of
 from testing.clusters.own_nodes import QUICK_LEASE

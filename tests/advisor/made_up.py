@@ -15,7 +15,7 @@ from kube.client.api_answer import ApiAnswer, answered
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from kube.session.session_calls import SessionOver
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.objects import pod_info
 
 OTHER_GATE = "kueue.x-k8s.io/admission"

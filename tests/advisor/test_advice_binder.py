@@ -20,7 +20,7 @@ from kube.objects.constraints import NodeSelectorTerm, Operator, PreferredNodeTe
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.decisions.recorder import DecisionRecorder
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from placement.preferred_nodes import PREFERRED
 from placement.status import Code
 from scheduler.binding.in_flight_limit import InFlightLimit

@@ -12,7 +12,7 @@ import pytest
 from advisor.pods_waiting_for_advice import GatedPods
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo, PodPhase
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from scorer.scorer import Scorer
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import OTHER_GATE, gated, scheduled_is

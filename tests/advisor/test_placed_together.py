@@ -20,8 +20,8 @@ from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.filters.scheduling_gates import SchedulingGates
+from placement.gate_exemptions import ADVICE
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.pods_to_hold import ADVICE
 from placement.policies.policy import OnePolicyForAll, Policy
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins

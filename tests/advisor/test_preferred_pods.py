@@ -17,8 +17,8 @@ from kube.objects.objects import PodInfo
 from placement.decisions.decision import Binding
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView
+from placement.gate_exemptions import ADVICE
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PreferencesBody
 from scorer.judgement import Judge, Judgement
 from scorer.scorer import Scorer

@@ -8,7 +8,7 @@ import pytest
 
 from advisor.quota_gate import QuotaGate, is_released
 from kube.objects.objects import PodInfo
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from tenants.tenant_settings import QuotaPool, TenantOptions
 from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
 

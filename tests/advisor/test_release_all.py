@@ -14,7 +14,7 @@ from advisor import remove_all_gates
 from advisor.remove_all_gates import ReleaseFailed, release_all
 from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from tests.advisor.made_up import OTHER_GATE
 from tests.kube.scripted_server import page, pod_json
 

@@ -18,8 +18,8 @@ from cluster.assuming_cluster import AssumingCluster
 from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
+from placement.gate_exemptions import ADVICE
 from placement.gate_removal import release_body
-from placement.pods_to_hold import ADVICE
 from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import ANOTHER_UID, FORBIDDEN, INVALID, MISSING, OTHER_GATE, Session, gated

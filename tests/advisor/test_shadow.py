@@ -9,7 +9,7 @@ import pytest
 
 from advisor.advice_binder import ShadowBinder, asks_for_advice
 from forecast.service_key import Owner
-from placement.pods_to_hold import ADVICE, AdviceMode
+from placement.gate_exemptions import ADVICE, AdviceMode
 from testing.objects import pod_info
 
 NAMESPACES = {"shop": {"team": "a"}, "all": {ADVICE: "advise"}, "kube-system": {ADVICE: "advise"}}

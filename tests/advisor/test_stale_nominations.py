@@ -13,7 +13,7 @@ from cluster.assuming_cluster import AssumingCluster
 from kube.client.api_answer import ApiAnswer, answered
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from scorer.options import ScorerOptions
 from testing.objects import pod_info
 from testing.settable_clock import SettableClock

@@ -31,9 +31,9 @@ from kube.decoding.watched_kinds import UndecodableObject, Watched, decode_page
 from kube.objects.objects import PodInfo
 from kube.objects.watched_objects import is_older, version_number
 from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
+from placement.gate_exemptions import ADVICE
 from placement.gate_removal import UNBOUND_PODS
 from placement.pod_groups.pod_group import PodGroupInfo
-from placement.pods_to_hold import ADVICE
 from profiles.gpu.dra.selectors.programs import FUNCTIONS
 from profiles.gpu.tide.tide_annotation import NOTHING_DONE, read_record
 from rebalancer.execution.wire_seen import deployment_seen, marked_deployments, pods_seen

@@ -16,8 +16,8 @@ import httpx
 import yaml
 
 from cluster.degradation import Level
+from placement.gate_exemptions import ADVICE
 from placement.pod_groups.group_of_pod import CREATED_FOR, MIN_MEMBER
-from placement.pods_to_hold import ADVICE
 from testing.clusters.large_cluster import large_cluster
 from testing.clusters.own_nodes import QUICK_LEASE, group, member, our_node, our_pod, settings_of_schedule
 from testing.processes.scenery import publish

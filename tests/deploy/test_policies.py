@@ -16,8 +16,8 @@ from kube.client.pod_writes import MERGE, nomination_body
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condition_patch
+from placement.gate_exemptions import ADVICE
 from placement.gate_removal import release_body
-from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 from scheduler.preemption.executor import condition_body
 from testing.authority import Authority

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement.pods_to_hold import ADVICE, AdviceMode, labelled_mode, why_not_held
+from placement.gate_exemptions import ADVICE, AdviceMode, labelled_mode, why_not_held
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.clusters.own_nodes import QUICK_LEASE
 from testing.processes.scorer_process import ScorerProcess
 from testing.rebalancing.live_two_peaks import LiveTwoPeaks, by_extender

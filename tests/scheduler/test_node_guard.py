@@ -12,7 +12,7 @@ import pytest
 from kube.client.api_answer import ApiAnswer
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Taint
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from placement.status import Code, Status
 from scheduler.binding.bind_plugins import DefaultBinder
 from scheduler.node_guard import NodeGuard, change_of

@@ -9,8 +9,8 @@ import pytest
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudget
+from placement.gate_exemptions import ADVICE
 from placement.pod_importance import SYSTEM_CRITICAL
-from placement.pods_to_hold import ADVICE
 from tenants.tenant_settings import TenantOptions
 from tests.tenants.tenant_world import NOW, TenantWorld, gang_of, nodes, quota, tenant_pod
 

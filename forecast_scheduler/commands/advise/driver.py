@@ -26,8 +26,8 @@ from kube.leader_election.lease import Lease
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.decisions.recorder import DecisionRecorder
+from placement.gate_exemptions import ADVICE
 from placement.plugins import Bind
-from placement.pods_to_hold import ADVICE
 from placement.policies.provider import PolicyProvider
 from placement.preferred_nodes import PreferencesBody, PreferencesRequest, PreferredNode
 from placement.reservations.reservations import Reservations

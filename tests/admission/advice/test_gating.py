@@ -10,7 +10,7 @@ import pytest
 
 from admission.advice.asked_advice import NewPod, asked_mode, gates_with_ours
 from admission.webhook_settings import AdviceGateOptions
-from placement.pods_to_hold import ADVICE, AdviceMode
+from placement.gate_exemptions import ADVICE, AdviceMode
 
 OURS = {"name": ADVICE}
 ASKS = {"app": "cart", ADVICE: "advise"}

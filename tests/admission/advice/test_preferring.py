@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from admission.advice.asked_advice import affinity_with, pod_to_ask_about, why_not_asked
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 
 NODES = [PreferredNode("n1", 100), PreferredNode("n2", 60)]

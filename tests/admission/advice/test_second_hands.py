@@ -17,8 +17,8 @@ from admission.advice.quota_namespaces import QuotaNamespaces
 from admission.advice.second_hands import HoldingTimes, SecondHands, longest_hold
 from admission.webhook_settings import AdviceGateOptions
 from kube.client.api_answer import ApiAnswer, answered
+from placement.gate_exemptions import ADVICE
 from placement.gate_removal import UNBOUND_PODS, PodWithGates
-from placement.pods_to_hold import ADVICE
 from tenants.elastic_quota import ElasticQuota
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import INVALID, MISSING, OTHER_GATE, Session

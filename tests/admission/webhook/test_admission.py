@@ -19,7 +19,7 @@ from admission.webhook.template_store import TemplateStore
 from admission.webhook_settings import AdviceGateOptions
 from kube.decoding.stored_templates import LastError
 from kube.objects.objects import NamespaceInfo
-from placement.pods_to_hold import ADVICE, AdviceMode
+from placement.gate_exemptions import ADVICE, AdviceMode
 from placement.preferred_nodes import PREFERRED, PreferencesBody, PreferredNode, preferred_terms
 from testing.reviews import patched, review_of
 from tests.admission.webhook.made_up import a_binding, a_template

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pytest
 
 from kube.objects.objects import PodInfo
-from placement.pods_to_hold import AdviceMode
+from placement.gate_exemptions import AdviceMode
 from placement.policies.compiling import PolicyDefaults
 from placement.policies.provider import OutcomeKind, PolicyProvider
 from testing.settable_clock import SettableClock

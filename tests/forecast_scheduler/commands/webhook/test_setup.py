@@ -17,7 +17,7 @@ from forecast_scheduler.commands import webhook_setup
 from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.record import lease_body
-from placement.pods_to_hold import ADVICE
+from placement.gate_exemptions import ADVICE
 from testing.waiting import eventually
 from tests.kube.scripted_server import Answer, ScriptedServer, page
 
