@@ -12,6 +12,7 @@ from kubernetes import client
 from admission.webhook_settings import AdviceGateOptions
 from kube.client.kubernetes_client import send
 from kube.failure_notice import FailureNotice
+from kube.leader_election.lease import leases_path
 from kube.leader_election.record import LeaseRecord, read_lease
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class AdvisorLease:
         self, api: client.ApiClient, options: AdviceGateOptions, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._api, self._alive_for, self._clock = api, options.alive_for, clock
-        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{options.lease_namespace}/leases/{options.lease_name}"
+        self._path = f"{leases_path(options.lease_namespace)}/{options.lease_name}"
         self._seen: LeaseRecord | None = None
         self._changed_at, self._began = float("-inf"), clock()
         self._notice = FailureNotice(

@@ -32,7 +32,7 @@ class Election:
     """
 
     def __init__(self, identity: str, options: LeaseOptions) -> None:
-        self._identity, self._options = identity, options
+        self.identity, self.options = identity, options
         self._seen: LeaseRecord | None = None
         self._seen_at = 0.0
         self._renewed_at: float | None = None
@@ -47,7 +47,7 @@ class Election:
         if record is None or self._seen is None or not record.is_same(self._seen):
             self._seen_at = now
         self._seen = record
-        if record is None or record.holder != self._identity:
+        if record is None or record.holder != self.identity:
             self._renewed_at = None
 
     def may_take(self, now: float) -> bool:
@@ -57,14 +57,14 @@ class Election:
     def expires_in(self, now: float) -> float:
         """Seconds until another's Lease may be taken, unless it is renewed; 0 = now."""
         seen = self._seen
-        if seen is None or seen.holder in ("", self._identity):
+        if seen is None or seen.holder in ("", self.identity):
             return 0.0
-        return max(0.0, self._seen_at + (seen.seconds or self._options.duration) - now)
+        return max(0.0, self._seen_at + (seen.seconds or self.options.duration) - now)
 
     def written(self, record: LeaseRecord, began: float, now: float) -> None:
         """The API server confirmed our write, which we began to send at `began`."""
         self._seen, self._seen_at = record, now
-        self._renewed_at = began if record.holder == self._identity else None
+        self._renewed_at = began if record.holder == self.identity else None
 
     def leads(self, now: float) -> bool:
         """Whether we may write."""
@@ -73,7 +73,7 @@ class Election:
     def left(self, now: float) -> float:
         """Seconds until we may not write any more, unless renewed; 0 = we may not now. For any thread."""
         renewed_at = self._renewed_at
-        return 0.0 if renewed_at is None else max(0.0, renewed_at + self._options.renew_deadline - now)
+        return 0.0 if renewed_at is None else max(0.0, renewed_at + self.options.renew_deadline - now)
 
     def step_down(self) -> None:
         self._renewed_at = None

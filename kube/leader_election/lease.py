@@ -15,13 +15,13 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from kubernetes import client
 
-from kube.client.api_answer import ApiAnswer
+from kube.client.api_answer import NO_ANSWER, ApiAnswer
 from kube.client.kubernetes_client import send
 from kube.leader_election.election import Election
 from kube.leader_election.lease_options import LeaseOptions
@@ -43,6 +43,43 @@ def running_time() -> float:
     """Seconds that also pass while the machine sleeps, and never go back."""
     boot_time = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
+
+
+def leases_path(namespace: str) -> str:
+    """Return the path of all Leases of a namespace."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+
+def write_lease(
+    send_to: Callable[[str, str, bytes | None], ApiAnswer],
+    name: str,
+    one: Election,
+    clock: Callable[[], float],
+    wall: float,
+    *,
+    release: bool = False,
+    **metadata: Mapping[str, str],
+) -> ApiAnswer:
+    """Take, renew or give back a Lease on top of what the election has seen, and tell it what came of that.
+
+    send_to : sends a request (method, path, body); metadata: labels and annotations; see Lease for the others
+    """
+    seen, began, path = one.seen, clock(), leases_path(one.options.namespace)
+    body = lease_body(
+        one.options.namespace,
+        name,
+        holder="" if release else one.identity,
+        seconds=one.options.duration,
+        now=wall,
+        before=seen,
+        **metadata,
+    )
+    answer = send_to("POST", path, body) if seen is None else send_to("PUT", f"{path}/{name}", body)
+    if answer.is_success:
+        if (record := read_lease(answer.body)) is None:
+            return ApiAnswer(NO_ANSWER, text="the API server's answer is no Lease")
+        one.written(record, began, clock())
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +111,7 @@ class Lease:
         rng: random.Random | None = None,
     ) -> None:
         self._api, self._options, self._may_lead = api, options, may_lead
+        self._path = f"{leases_path(options.namespace)}/{options.name}"
         self.identity: Final = identity or our_identity()
         self._clock, self._wall, self._rng = clock, wall, rng or random.Random()
         self._election = Election(self.identity, options)
@@ -178,24 +216,12 @@ class Lease:
         return True
 
     def _write(self, *, release: bool = False) -> ApiAnswer:
-        seen, began = self._election.seen, self._clock()
-        body = lease_body(
-            self._options.namespace,
-            self._options.name,
-            holder="" if release else self.identity,
-            seconds=self._options.duration,
-            now=self._wall(),
-            before=seen,
-        )
-        answer = self._send("POST", self._collection, body) if seen is None else self._send("PUT", self._path, body)
-        record = read_lease(answer.body) if answer.is_success else None
-        if record is None:
+        answer = write_lease(self._send, self._options.name, self._election, self._clock, self._wall(), release=release)
+        if answer.is_success:
+            self._failures, self._last_error = 0, ""
+        elif answer.status != _CONFLICT:
             # A conflict says that another was faster; after our own unanswered renewal also that we were.
-            if answer.status != _CONFLICT:
-                self._fail(answer)
-            return answer
-        self._failures, self._last_error = 0, ""
-        self._election.written(record, began, self._clock())
+            self._fail(answer)
         return answer
 
     def _release(self) -> None:
@@ -222,11 +248,3 @@ class Lease:
                 "the lease cannot be read or written: get, create and update on leases.coordination.k8s.io are needed",
                 extra={"lease": f"{self._options.namespace}/{self._options.name}", "why": self._last_error},
             )
-
-    @property
-    def _collection(self) -> str:
-        return f"/apis/coordination.k8s.io/v1/namespaces/{self._options.namespace}/leases"
-
-    @property
-    def _path(self) -> str:
-        return f"{self._collection}/{self._options.name}"

@@ -17,9 +17,9 @@ from kubernetes import client
 from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import send
 from kube.leader_election.election import Election
-from kube.leader_election.lease import running_time
+from kube.leader_election.lease import leases_path, running_time, write_lease
 from kube.leader_election.lease_options import LeaseOptions
-from kube.leader_election.record import LeaseRecord, lease_body, read_lease, read_leases
+from kube.leader_election.record import LeaseRecord, read_leases
 
 _LONGEST_NAME: Final = 63
 """Of the value of a label."""
@@ -44,6 +44,7 @@ class LeaseSet:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._api, self._options, self.identity = api, options, identity
+        self._path = leases_path(options.namespace)
         self._key, self._value = label[0], label[1][:_LONGEST_NAME]
         self._clock, self._wall = clock, wall
         self._elections: dict[str, Election] = {}
@@ -56,7 +57,7 @@ class LeaseSet:
         """Read all Leases of the group, consistently; returns whether that was possible."""
         began = self._clock()
         query = f"labelSelector={self._key}%3D{self._value}".replace("/", "%2F")
-        answer = self._send("GET", f"{self._collection}?{query}", None)
+        answer = self._send("GET", f"{self._path}?{query}", None)
         records = read_leases(answer.body) if answer.is_success else None
         if records is None:
             self.last_error = answer.text or "the API server's answer is no list of Leases"
@@ -97,14 +98,14 @@ class LeaseSet:
             one = self._election(name)
             if not one.may_take(self._clock()):
                 return False
-            return self._put(name, one, self.identity, annotations) and one.leads(self._clock())
+            return self._put(name, one, annotations) and one.leads(self._clock())
 
     def renew(self, name: str, annotations: Mapping[str, str]) -> None:
         """Renew a Lease that this replica still holds; a lost or released one stays as it is."""
         with self._lock_of(name):
             one = self._elections.get(name)
             if one is not None and one.leads(self._clock()):
-                self._put(name, one, self.identity, annotations)
+                self._put(name, one, annotations)
 
     def release(self, name: str) -> None:
         """Act by it no more, from this call on, and let the next one take it at once."""
@@ -115,7 +116,7 @@ class LeaseSet:
         with self._lock_of(name):
             one.step_down()  # a renewal may have been under way
             if one.seen is not None and one.seen.holder == self.identity:
-                self._put(name, one, "", {})
+                self._put(name, one, {}, release=True)
 
     def step_down(self, name: str) -> None:
         """Act by it no more, without a word to the API server."""
@@ -129,7 +130,7 @@ class LeaseSet:
             return
         one.step_down()
         precondition = b'{"preconditions":{"resourceVersion":"%s"}}' % one.seen.version.encode()
-        self._send("DELETE", f"{self._collection}/{name}", precondition)
+        self._send("DELETE", f"{self._path}/{name}", precondition)
 
     # Inside
 
@@ -142,33 +143,14 @@ class LeaseSet:
         with self._lock:
             return self._locks.setdefault(name, threading.Lock())
 
-    def _put(self, name: str, one: Election, holder: str, annotations: Mapping[str, str]) -> bool:
-        seen, began = one.seen, self._clock()
-        body = lease_body(
-            self._options.namespace,
-            name,
-            holder=holder,
-            seconds=self._options.duration,
-            now=self._wall(),
-            before=seen,
-            labels={self._key: self._value},
-            annotations=annotations,
-        )
-        if seen is None:
-            answer = self._send("POST", self._collection, body)
+    def _put(self, name: str, one: Election, annotations: Mapping[str, str], *, release: bool = False) -> bool:
+        metadata = {"labels": {self._key: self._value}, "annotations": annotations}
+        answer = write_lease(self._send, name, one, self._clock, self._wall(), release=release, **metadata)
+        if answer.is_success:
+            self._written_at[name] = self._clock()
         else:
-            answer = self._send("PUT", f"{self._collection}/{name}", body)
-        record = read_lease(answer.body) if answer.is_success else None
-        if record is None:
-            self.last_error = answer.text or "the API server's answer is no Lease"
-            return False
-        self._written_at[name] = self._clock()
-        one.written(record, began, self._clock())
-        return True
+            self.last_error = answer.text
+        return answer.is_success
 
     def _send(self, method: str, path: str, body: bytes | None) -> ApiAnswer:
         return send(self._api, method, path, body, seconds=self._options.renew_deadline / 4)
-
-    @property
-    def _collection(self) -> str:
-        return f"/apis/coordination.k8s.io/v1/namespaces/{self._options.namespace}/leases"
