@@ -120,10 +120,7 @@ def capacity(
         )
     tell_what_was_cleaned(shell, files)
     figures = found.to_json()
-    for table in capacity_tables(figures):
-        shell.out.print(table)
-    for line in capacity_lines(figures):
-        shell.say(line)
+    shell.show(capacity_tables(figures), capacity_lines(figures))
     write_figures(json, figures)
     if report is not None:
         from autoscaling.capacity.capacity_page import capacity_page

@@ -43,12 +43,10 @@ def doctor(
 
     from forecast_scheduler.reports.history_tables import finding_lines, findings_table, summary_lines
 
-    for line in summary_lines(figures):
-        shell.say(line)
+    shell.show(summary_lines(figures))
     if figures["findings"]:
-        shell.out.print(findings_table(figures))
-    for line in finding_lines(figures):
-        shell.say(line)
+        shell.show(findings_table(figures))
+    shell.show(finding_lines(figures))
     write_figures(json, figures)
 
 
@@ -85,8 +83,7 @@ def _look_at_server(shell: Shell, url: str) -> dict[str, Any]:
             inventory = source.inventory(now, progress)
     except InputError as error:
         raise refused or error from error
-    for line in inventory.lines():
-        shell.say(line)
+    shell.show(inventory.lines())
     wrong = [*remarks, *(remark.text for remark in inventory.remarks if remark.wrong)]
     for remark in inventory.remarks:
         if not remark.wrong:

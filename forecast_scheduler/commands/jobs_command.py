@@ -49,8 +49,5 @@ def jobs(
     url = server or default_server(shell.settings.schedule)
     remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
     plan = asked_plan(remote, hours=hours, namespace=namespace, limit=limit)
-    for table in job_plan_tables(plan):
-        shell.out.print(table)
-    for line in job_plan_lines(plan):
-        shell.say(line)
+    shell.show(job_plan_tables(plan), job_plan_lines(plan))
     write_figures(json, plan)

@@ -149,10 +149,9 @@ def _place_anew(
         )
         needed = capacity_of(played, shell.settings.capacity, progress) if capacity else None
     tell_what_was_cleaned(shell, files)
-    for table in replay_tables(played):
-        shell.out.print(table)
+    shell.show(replay_tables(played))
     if needed is not None:
-        shell.out.print(nodes_table(needed))
+        shell.show(nodes_table(needed))
     write_figures(json, played.to_json() if needed is None else {**played.to_json(), "capacity": needed})
     if report is not None:
         from scorer.replay.replay_page import replay_page
@@ -194,7 +193,7 @@ def _play_forward(
             progress=progress,
         )
     tell_what_was_cleaned(shell, files)
-    shell.out.print(trajectory_table(played))
+    shell.show(trajectory_table(played))
     write_figures(json, played.to_json())
     if report is not None:
         from rebalancer.trajectory.trajectory_page import trajectory_page

@@ -133,7 +133,7 @@ def _decisions(shell: Shell, files: Sequence[Path], figures: dict[str, Any]) -> 
         if count:
             shell.err.print(f"note: {count} lines {what} were left out", highlight=False, markup=False)
     figures |= decisions_json(read.decisions)
-    shell.out.print(agreement_table(figures["decisions"]))
+    shell.show(agreement_table(figures["decisions"]))
     return read.decisions
 
 
@@ -151,9 +151,7 @@ def _shadow(
 
     with shell.progress() as progress:
         figures["placements"] = shadow_comparison(files, known, shadow, days, progress)
-    shell.out.print(comparison_table(figures["placements"]))
-    for line in comparison_notes(figures["placements"]):
-        shell.say(line)
+    shell.show(comparison_table(figures["placements"]), comparison_notes(figures["placements"]))
 
 
 def _peaks(shell: Shell, view: PeaksView, figures: dict[str, Any]) -> None:
@@ -161,6 +159,4 @@ def _peaks(shell: Shell, view: PeaksView, figures: dict[str, Any]) -> None:
     from forecast_scheduler.reports.peaks_report.peaks_figures import figures_json, hottest_table, peak_notes
 
     figures["peaks"] = figures_json(view)
-    shell.out.print(hottest_table(figures["peaks"]))
-    for line in peak_notes(figures["peaks"]):
-        shell.say(line)
+    shell.show(hottest_table(figures["peaks"]), peak_notes(figures["peaks"]))

@@ -12,7 +12,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +31,8 @@ STDOUT = Path("-")
 """`--json -` writes to standard output."""
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from forecast_scheduler.settings.document import Settings
 
 LOG_WIDTH = 110
@@ -61,6 +63,15 @@ class Shell:
     def say(self, text: str) -> None:
         """A line of the result, exactly as it is."""
         self.out.print(redacted(text), highlight=False, markup=False, soft_wrap=True)
+
+    def show(self, *parts: Table | Iterable[Table | str]) -> None:
+        """Tables and lines of the result, one after the other."""
+        for part in parts:
+            for one in part if isinstance(part, Iterable) else [part]:
+                if isinstance(one, str):
+                    self.say(one)
+                else:
+                    self.out.print(one)
 
     def write_report(self, path: Path, page: str) -> None:
         """Write an HTML page with plots, and say where it is."""

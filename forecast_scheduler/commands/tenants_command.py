@@ -77,8 +77,5 @@ def tenants(
         remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
         query = {"hours": str(hours)} | ({} if namespace is None else {"namespace": namespace})
         found = asked_scheduler(remote, "/v1/tenants", query, Tenants, profile="online")
-    for table in tenant_tables(found, hours):
-        shell.out.print(table)
-    for line in tenant_lines(found):
-        shell.say(line)
+    shell.show(tenant_tables(found, hours), tenant_lines(found))
     write_figures(json, found)

@@ -49,8 +49,5 @@ def tide(
     remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
     query = {"hours": f"{hours:g}"} | ({} if namespace is None else {"namespace": namespace})
     plan = asked_scheduler(remote, "/v1/tide", query, TideBody, profile="gpu")
-    for table in tide_report_tables(plan):
-        shell.out.print(table)
-    for line in tide_lines(plan):
-        shell.say(line)
+    shell.show(tide_report_tables(plan), tide_lines(plan))
     write_figures(json, plan)

@@ -110,13 +110,9 @@ def canary(
     if not effects:
         shell.say("no pod that sits on a node records a binding: nothing was shaped, or the webhook is not in use")
     else:
-        shell.out.print(effects_table(effects))
-        for line in difference_lines(effects):
-            shell.say(line)
+        shell.show(effects_table(effects), difference_lines(effects))
     if found is not None and binding is not None:
-        shell.out.print(what_if_table(binding, found))
-        for line in what_if_lines(found, left_out):
-            shell.say(line)
+        shell.show(what_if_table(binding, found), what_if_lines(found, left_out))
     shell.say(FORECAST_ONLY)
     write_figures(json, figures_of(effects, found, left_out))
 

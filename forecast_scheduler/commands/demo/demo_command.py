@@ -76,8 +76,7 @@ def demo(
     shell.say("\n1. How well can tomorrow's peaks be forecast? Every night anew, on what was known then.")
     with shell.progress() as progress:
         tested = backtest(known, lambda before, previous: fit(before, previous=previous), progress=progress)
-    shell.out.print(peaks_table(largest_peaks(known, tested), day=tested.origins[-1]))
-    shell.out.print(baselines_table(tested.to_json()))
+    shell.show(peaks_table(largest_peaks(known, tested), day=tested.origins[-1]), baselines_table(tested.to_json()))
     write_figures(output / "backtest.json", tested.to_json())
 
     shell.say("\n2. The model that would be used tonight.")
@@ -98,8 +97,7 @@ def demo(
         played = replay_history(files, known, at=None, days=defaults.days, seed=defaults.seed, progress=progress)
         doubled = replay_doubled(files, known, played, progress=progress)
     first, *ladder = replay_tables(played)
-    for table in (first, *([doubled_table(doubled)] if doubled else []), *ladder):
-        shell.out.print(table)
+    shell.show((first, *([doubled_table(doubled)] if doubled else []), *ladder))
     write_figures(output / "replay.json", played.to_json())
     write_text(output / "report.html", replay_page(played, known))
 
@@ -134,7 +132,7 @@ def write_trajectory(shell: Shell, files: HistoryFiles, known: History, model: P
             rebalance=shell.settings.rebalance,
             progress=progress,
         )
-    shell.out.print(trajectory_table(played))
+    shell.show(trajectory_table(played))
     write_figures(output / "trajectory.json", played.to_json())
     write_text(output / "trajectory.html", trajectory_page(played, known))
     shell.say(f"Time to effect, as a picture: {(output / 'trajectory.html').resolve()}")

@@ -99,9 +99,7 @@ def check(
     against = against or in_place_for(file, shell.settings, has_server=kubeconfig is not None)
     in_place = read_in_place(against, shell.settings, kubeconfig) if with_cluster else None
     figures: dict[str, Any] = {"file": str(file), **document_json(read.document)}
-    shell.out.print(document_table(read.document, str(file)))
-    for note in notes(read.document):
-        shell.say(note)
+    shell.show(document_table(read.document, str(file)), notes(read.document))
     if in_place is not None:
         inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
         figures |= {"against": in_place.where, "cluster": _compare(shell, inputs, in_place, read, top)}
@@ -142,10 +140,9 @@ def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPol
             top=top,
         )
         found = moves(surveyed.touched, lambda pod, policy, rather: placing.best_node(pod, policy, rather=rather))
-    shell.out.print(choices_table(surveyed))
+    shell.show(choices_table(surveyed))
     if found:
-        shell.out.print(moves_table(found))
+        shell.show(moves_table(found))
     shell.say(f"compared with {in_place.where}")
-    for line in (*unread_lines(unread), *survey_lines(surveyed, found)):
-        shell.say(line)
+    shell.show((*unread_lines(unread), *survey_lines(surveyed, found)))
     return check_json(surveyed, found, unread)

@@ -96,8 +96,7 @@ def rebalance(
     made = plan_once(settings, inputs)
     answer = answer_of(made, settings.rebalance.mode.value)
     if answer.moves:
-        shell.out.print(plan_table(answer))
+        shell.show(plan_table(answer))
     assert made.made_at.tzinfo is not None  # now of the tables
-    for line in plan_lines(answer, made.made_at.tzinfo):
-        shell.say(line)
+    shell.show(plan_lines(answer, made.made_at.tzinfo))
     write_figures(json, msgspec.to_builtins(answer))

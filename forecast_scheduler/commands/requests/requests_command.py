@@ -95,9 +95,7 @@ def requests(
         inputs = Inputs(cluster=cluster, kubeconfig=kubeconfig, models=models, at=moment)
         report, manifests = report_from_cluster(shell.settings, inputs, None if out is None else format)
     figures = report.to_json()
-    shell.out.print(request_table(figures))
-    for line in request_lines(figures):
-        shell.say(line)
+    shell.show(request_table(figures), request_lines(figures))
     write_figures(json, figures)
     if out is not None and manifests is not None:
         _write_manifests(shell, out, manifests)

@@ -137,7 +137,6 @@ def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | 
         background.look_for_model()
         decided = plan()
     if decided.planned:
-        shell.out.print(plan_table(decided.planned))
-    for line in plan_lines(decided, settings.schedule.scheduler_names.values()):
-        shell.say(line)
+        shell.show(plan_table(decided.planned))
+    shell.show(plan_lines(decided, settings.schedule.scheduler_names.values()))
     write_figures(json, plan_json(decided))
