@@ -20,19 +20,19 @@ longer than its lease finds out in `check`, too.
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from base.errors import ForecastError, StoreError
 from base.object_store import LocalStore, ObjectStore, open_store
@@ -63,23 +63,27 @@ class LeaseLost(ForecastError):
     """Another run has taken the lease over, or it could not be renewed in time: nothing may be published any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class _Record(msgspec.Struct, frozen=True):
     """Content of the file. process: host, pid namespace, pid and start time, as far as the system reports them."""
 
     token: str
     holder: str
     process: str
-    acquired: datetime
-    renewed: datetime
-    expires: datetime
+    acquired: _Moment
+    renewed: _Moment
+    expires: _Moment
     seconds: float
 
     def is_from_the_future(self, now: datetime) -> bool:
         return self.expires > now + 2 * timedelta(seconds=self.seconds)
 
     def renewed_at(self, now: datetime, *, acquired: datetime) -> _Record:
-        return replace(self, acquired=acquired, renewed=now, expires=now + timedelta(seconds=self.seconds))
+        return msgspec.structs.replace(
+            self, acquired=acquired, renewed=now, expires=now + timedelta(seconds=self.seconds)
+        )
 
 
 class RunLease:
@@ -214,38 +218,18 @@ def _new_record(now: datetime, seconds: float) -> _Record:
 
 
 def _write(store: ObjectStore, record: _Record) -> None:
-    document = {key: v.isoformat() if isinstance(v, datetime) else v for key, v in asdict(record).items()}
-    store.put(LEASE_FILE, (json.dumps(document, indent=1) + "\n").encode())
+    store.put(LEASE_FILE, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
 def _read(store: ObjectStore) -> _Record | None:
     """The record, or None if there is none or what is there is none: the file is written in one go, never half."""
     try:
-        content = store.get(LEASE_FILE)
+        return msgspec.json.decode(store.get(LEASE_FILE), type=_Record)
     except FileNotFoundError:
         return None
-    try:
-        document: Mapping[str, Any] = json.loads(content)
-        return _Record(
-            token=str(document["token"]),
-            holder=str(document["holder"]),
-            process=str(document["process"]),
-            acquired=_time(document["acquired"]),
-            renewed=_time(document["renewed"]),
-            expires=_time(document["expires"]),
-            seconds=float(document["seconds"]),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         logger.warning("the lease file is not readable and is replaced", extra={"error": str(error)})
         return None
-
-
-def _time(text: str) -> datetime:
-    """An aware time; raises ValueError otherwise."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"{text} has no time zone")
-    return moment
 
 
 @contextmanager
