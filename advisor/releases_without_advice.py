@@ -228,7 +228,7 @@ class Releases:
 
 class AdviceReports(LoopReports):
     """Conditions and events are kube-scheduler's. An advice that is written does not mean that the pod is bound
-    (bound_pods.py)."""
+    (followed_advice.py)."""
 
     def __init__(self, releases: Releases) -> None:
         self._releases = releases
