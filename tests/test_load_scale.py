@@ -14,6 +14,8 @@ from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from dashboards.alerting.forecast_alerts import _HOT
 from forecast.resources import HOT_SHARE
 from forecast_scheduler.reports.node_tables import _coloured
+from forecast_scheduler.settings.document import Settings
+from rebalancer.planning.heat import RAMP
 from scorer.load_scale import FULL_SHARE, LOAD_SCALE
 from scorer.replay.replay_page import _SCALE
 from scorer.service.app import create_app
@@ -63,3 +65,10 @@ def test_dashboards_and_alerts_have_it() -> None:
         marks = {step["color"]: step["value"] for step in json.loads(one)}
         assert marks[HOT_COLOUR] == HOT_SHARE and marks[FULL_COLOUR] == FULL_SHARE
     assert _HOT == HOT_SHARE
+
+
+def test_what_the_rebalancer_moves_for_and_what_loops_stay_below_is_the_same() -> None:
+    assert RAMP[-1][0] == HOT_SHARE
+    schedule = Settings().schedule
+    ceilings = schedule.colocation.ceiling, schedule.gpu.idle_cpu.ceiling, schedule.job.ceiling
+    assert set(ceilings) == {HOT_SHARE}

@@ -87,7 +87,7 @@ class NodePeaks:
     """Of the resource of each node that comes closest to its capacity, (n_nodes,) each; NaN without a capacity.
 
     resource        : -1 = no capacity is known or assumed
-    expected, bound : expected peak and upper bound, base units; share, bound_share: of `capacity`
+    expected, bound : expected peak and upper bound, base units; share: of `capacity`
     slot            : half hour of the expected peak, counted from midnight of today
     assumed         : whether the trainer assumed the capacity
     """
@@ -102,10 +102,6 @@ class NodePeaks:
     @property
     def share(self) -> Floats:
         return self.expected / self.capacity
-
-    @property
-    def bound_share(self) -> Floats:
-        return self.bound / self.capacity
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def test_the_resource_nearest_to_a_known_capacity_counts_and_an_assumed_one_if_t
     found = bounding_peaks(expected, 2 * expected, np.full((3, 3), 7), capacity, assumed)
     assert found.resource.tolist() == [1, 2, -1]
     assert found.share[:2].tolist() == [0.6, 0.9] and np.isnan(found.share[2])
-    assert found.bound_share[:2].tolist() == [1.2, 1.8]
+    assert (found.bound / found.capacity)[:2].tolist() == [1.2, 1.8]
     assert found.assumed.tolist() == [False, True, False]
     assert counted(capacity, assumed).tolist() == [[True, True, False], [True, False, True], [False] * 3]
     assert peaks_of_nodes(found, EVENING)[2] is None
