@@ -15,7 +15,7 @@ from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.index.index import INDEXED_KINDS
-from placement.plugins import EnqueueExtensions, Nomination
+from placement.plugins import Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.cycle.cycle import Observe, SchedulingCycle
 from scheduler.loop_settings import QueueOptions
@@ -134,7 +134,6 @@ def placing_core(
     pods = pods or PodsToPlace(frozenset(profiles))
     queues = tables.queues
     units: Units = _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
-    hints_of = {name: _hints_of(profile) for name, profile in profiles.items()}
 
     def gate(pod: PodInfo) -> Status:
         """The first PreEnqueue plugin that does not let the pod in decides."""
@@ -149,7 +148,7 @@ def placing_core(
     queue = SchedulingQueue(
         sort=PrioritySort() if queues is None else queues.sort,
         gate=gate,
-        hints=lambda pod: hints_of[pod.scheduler_name],
+        hints=lambda pod: profiles[pod.scheduler_name].hints_of(pod),
         units=units if queues is None else queues.units(units),
         flows=None if queues is None else queues.flows,
         options=options,
@@ -159,11 +158,6 @@ def placing_core(
     with scorer.tables.reading() as cluster:
         follower = ClusterFollower(cluster, tables.view.index, queue, pods)
     return PlacingCore(scorer, tables, profiles, queue, follower)
-
-
-def _hints_of(profile: SchedulingProfile) -> Mapping[str, EnqueueExtensions]:
-    """Of all plugins that may reject a pod of the profile."""
-    return {one.name: one for one in (*profile.filters, *profile.post_filters)}
 
 
 class _Owners:

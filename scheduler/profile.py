@@ -5,13 +5,14 @@ Which pods a process places: by their schedulerName, and where pods are advised 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
 from placement.filters.filter import Filter
-from placement.plugins import NodePreference, PostFilter, PreEnqueue
+from placement.plugins import EnqueueExtensions, NodePreference, PostFilter, PreEnqueue
 from placement.policies.policy import Policies, Policy
 from placement.scores.node_score import NodeScore
 from scheduler.binding.binding_plugins import BindingPlugins
@@ -40,10 +41,18 @@ class SchedulingProfile:
     scores: tuple[tuple[NodeScore, int], ...] = ()
     score_per_point: float = 0.2
     _filters_of: dict[int, tuple[Policy, tuple[Filter, ...]]] = field(default_factory=dict)
+    _asked_last: tuple[tuple[Filter, ...], Mapping[str, EnqueueExtensions]] = ((), MappingProxyType({}))
 
     def filters_of(self, pod: PodInfo) -> tuple[Filter, ...]:
         """All filters that a pod of this profile has to pass, by the policy that holds for it."""
         return self.filters_for(self.policies.choose(pod).policy)
+
+    def hints_of(self, pod: PodInfo) -> Mapping[str, EnqueueExtensions]:
+        """All plugins that may reject a pod of this profile, those of its policy too, by name."""
+        filters = self.filters_of(pod)
+        if self._asked_last[0] is not filters:
+            self._asked_last = filters, {one.name: one for one in (*filters, *self.post_filters)}
+        return self._asked_last[1]
 
     def filters_for(self, policy: Policy) -> tuple[Filter, ...]:
         """All filters for pods of a policy."""
@@ -55,8 +64,9 @@ class SchedulingProfile:
             by_name.setdefault(one.name, one)
         if len(self._filters_of) > 64:  # policies of documents that were replaced
             self._filters_of.clear()
-        self._filters_of[id(policy)] = (policy, tuple(by_name.values()))
-        return tuple(by_name.values())
+        filters = tuple(by_name.values())
+        self._filters_of[id(policy)] = policy, filters
+        return filters
 
 
 @dataclass(frozen=True, slots=True)

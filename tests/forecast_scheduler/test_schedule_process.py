@@ -129,7 +129,8 @@ def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
         assert _exported(process) - _documented() == set()
         process.http.close()  # its end would wait for an idle client that does not read
         assert process.terminate(60) == 0
-        assert process.complaints == [], process.log  # the rights are enough
+        # The rights are enough. That `large` is larger than any node is said where it lives for more than a second.
+        assert [line for line in process.complaints if "pods=default/large" not in line] == [], process.log
         assert api.request("GET", LEASE)["spec"].get("holderIdentity", "") == ""
 
 

@@ -48,5 +48,8 @@ def test_plain_pods_go_in_batches_whatever_runs_beside_their_profile(profiles: l
 def test_pods_that_a_filter_rejects_are_woken_by_what_it_says() -> None:
     """A filter that says nothing wakes its pods by everything, all the time."""
     _, by_name = made("online", "gpu", "job")
-    for profile in by_name.values():
-        assert [one.name for one in profile.filters if one.woken_by == frozenset(EventKind)] == [], profile.name
+    for name, profile in by_name.items():
+        plain = replace(pod("plain"), scheduler_name=name)
+        asked, filters = profile.hints_of(plain), profile.filters_of(plain)
+        assert asked.keys() == {one.name for one in (*filters, *profile.post_filters)}, "those of the policy, too"
+        assert [one.name for one in asked.values() if one.woken_by == frozenset(EventKind)] == [], profile.name
