@@ -57,7 +57,7 @@ class NodeArrays:
         return np.array(self._read().state.pod_count[self._rows])
 
     def peak(self, resource: str) -> Floats:
-        """(n_nodes,) share of capacity used at the peak with the pod, as PredictedPeak has it; NaN = not known.
+        """(n_nodes,) placing load at its peak with the pod, as a share of capacity (PredictedPeak); NaN = not known.
 
         resource : cpu, memory, disk or another that is predicted
         """

@@ -15,7 +15,10 @@ from kube.objects.constraints import PodVolume
 from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection
+from placement.filters.rejections import found
+from placement.guarded_plugin import GuardedPlugin
 from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.node_plugin import NodeArrays, NodePlugin
 from placement.plugins import Nomination
 from placement.policies.policy import OnePolicyForAll, Policy
 from placement.scores.node_score import NodeScore
@@ -232,6 +235,38 @@ def test_a_further_score_that_ignores_like_pods_counts_in_batches_until_its_node
     room = nodes.index("node-0")
     assert nodes == ["node-1"] * room + ["node-0"] * (len(nodes) - room)
     assert room
+
+
+class AtMostOne(Filter):
+    """No more than one pod a node. It states nothing of itself."""
+
+    name = "AtMostOne"
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return found(view.state.pod_count >= 1, view, "node(s) had a pod", preemptible=True)
+
+
+def test_a_filter_that_states_nothing_of_itself_is_asked_about_each_of_many_like_pods() -> None:
+    world = World(2, workers(3, of=""))
+    world.profile.filters = (AtMostOne(), *world.profile.filters)
+    decisions = world.run()
+    assert sorted(node for _, node in decisions.placed) == ["node-0", "node-1"]
+    (rejected,) = decisions.rejected
+    assert rejected.message == "0/2 nodes are available: 2 node(s) had a pod"
+
+
+def test_a_score_of_another_package_that_fails_fails_the_pod_by_name() -> None:
+    class Broken(NodePlugin):
+        name = "Broken"
+
+        def score(self, pod: PodInfo, nodes: NodeArrays) -> Ints:
+            raise ValueError("a mistake")
+
+    score = GuardedPlugin(Broken(None)).score
+    assert score is not None
+    decisions = World(2, workers(1, of=""), scores=((score, 1),)).run()
+    (rejected,) = decisions.rejected
+    assert "plugin Broken failed in score: ValueError: a mistake" in rejected.message
 
 
 class Raising(PlainFilter):
