@@ -170,23 +170,24 @@ def check_access(api: client.ApiClient, kinds: Iterable[Kind] = SCORED_KINDS) ->
     """
     for kind in kinds:
         answer = ask(api, list_request(WATCHED[kind], limit=1))
-        _refuse(answer.status, kind, answer.body)
+        required(answer, f"list {kind.value} in all namespaces", grant="get, list and watch on them")
 
 
-def _refuse(status: int, kind: Kind, body: bytes) -> None:
-    """Raises InputError for the statuses that no waiting will mend, ForecastError for other errors."""
-    if status == 401:
+def required(answer: ApiAnswer, what: str, *, grant: str = "it") -> ApiAnswer:
+    """Return the answer if it is a success. what: was asked for, for errors: "read pods"; grant: the right to that.
+
+    Raises InputError for the statuses that no waiting will mend, UnreachableApiServer for others.
+    """
+    if answer.status == 401:
         raise InputError(
             "the API server does not accept these credentials (401): the token or certificate is wrong or has expired; "
             "renew it in the kubeconfig, or use a service account"
         )
-    if status == 403:
-        raise InputError(
-            f"the API server forbids to list {kind.value} in all namespaces (403): grant get, list and watch on them "
-            "with a ClusterRole, as on nodes, pods, replicasets.apps and jobs.batch"
-        )
-    if status >= 300:
-        raise UnreachableApiServer(f"the API server answered {status} to a list of {kind.value}: {body[:200]!r}")
+    if answer.status == 403:
+        raise InputError(f"the API server forbids to {what} (403): grant {grant} with a Role or ClusterRole")
+    if not answer.is_success:
+        raise UnreachableApiServer(f"the API server, asked to {what}, answered {answer.text}")
+    return answer
 
 
 def _require_file(kubeconfig: Path) -> None:

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from base.backoff import Backoff
 from base.errors import InputError
-from kube.client.kubernetes_client import UnreachableApiServer, ask
+from kube.client.kubernetes_client import ask, required
 from kube.client.kubernetes_contract import Timing
 from kube.client.kubernetes_source import ResourceSource
 from kube.client.kubernetes_steps import Request
@@ -77,10 +77,7 @@ def read_config_map(api: client.ApiClient, namespace: str, name: str) -> PolicyC
     answer = ask(api, Request(f"{watched.path}/{quote(name, safe='')}"), seconds=_READ_SECONDS)
     if answer.status == 404:
         raise InputError(f"there is no ConfigMap {namespace}/{name}: create it, or name another")
-    if answer.status in (401, 403):
-        raise InputError(f"ConfigMap {namespace}/{name} may not be read ({answer.status}): grant get on it")
-    if answer.status >= 300:
-        raise UnreachableApiServer(f"the API server answered {answer.status} to ConfigMap {namespace}/{name}")
+    required(answer, f"read ConfigMap {namespace}/{name}", grant="get on it")
     return watched.decoded(answer.body)[0]
 
 

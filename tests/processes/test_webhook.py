@@ -176,10 +176,10 @@ def test_what_render_does_not_get_of_the_api_server_is_one_line_and_status_2(
     powerless = plane.write_kubeconfig("nobody", plane.powerless_token)
     elsewhere = plane.write_kubeconfig("admin", plane.token, url=f"{plane.url}/nowhere")
     for named, kubeconfig, message in (
-        (path, powerless, "the API server does not let us list nodeschedulerconfigs (403)"),
+        (path, powerless, "the API server forbids to list nodeschedulerconfigs (403)"),
         (path, elsewhere, "knows no nodeschedulerconfigs: install the CustomResourceDefinitions of deploy/crds"),
         ("default/nobody", plane.kubeconfig, "pod 'default/nobody' is not known"),
-        ("default/nobody", powerless, "the API server does not let us read pods (403)"),
+        ("default/nobody", powerless, "the API server forbids to read pods (403)"),
     ):
         ended = command("render", named, "--kubeconfig", kubeconfig)
         assert ended.returncode == 2, ended.stdout

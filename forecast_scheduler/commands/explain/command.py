@@ -202,7 +202,7 @@ def _pod(named: str, objects: ClusterObjects | None, settings: Settings, kubecon
 
 def _from_server(namespace: str, name: str, kubeconfig: Path | None) -> PodInfo | None:
     """One pod, asked for before anything is followed: its schedulerName decides what is."""
-    from kube.client.kubernetes_client import api_client, ask
+    from kube.client.kubernetes_client import api_client, ask, required
     from kube.client.kubernetes_steps import Request
     from kube.decoding.decoding import decode_pod
 
@@ -210,9 +210,7 @@ def _from_server(namespace: str, name: str, kubeconfig: Path | None) -> PodInfo 
     answer = ask(api_client(kubeconfig), Request(path), seconds=_ASK_SECONDS)
     if answer.status == _NOT_FOUND:
         return None
-    if answer.status >= 300:
-        raise InputError(f"the API server answers {answer.status} to the question for the pod: grant get on pods")
-    return decode_pod(answer.body)
+    return decode_pod(required(answer, "read pods", grant="get on them").body)
 
 
 def _from_manifest(path: Path, objects: ClusterObjects | None) -> PodInfo:

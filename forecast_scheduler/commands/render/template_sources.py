@@ -99,18 +99,18 @@ def open_templates(
 
 def pod_of_server(api: client.ApiClient, namespace: str, name: str) -> PodObject:
     """A pod as it is stored."""
-    status, body = _get(api, pod_path(namespace, name))
-    if status == 404:
+    body = _get(api, pod_path(namespace, name), "read pods")
+    if body is None:
         raise UnknownName("pod", f"{namespace}/{name}", [])
-    return PodObject(_object(status, body, "read pods"), f"pod {namespace}/{name}")
+    return PodObject(msgspec.json.decode(body, type=dict[str, Any]), f"pod {namespace}/{name}")
 
 
 def server_labels(api: client.ApiClient, namespace: str) -> Mapping[str, str] | None:
     """Labels of a namespace; None = there is none of that name."""
-    status, body = _get(api, f"/api/v1/namespaces/{namespace}")
-    if status == 404:
+    body = _get(api, f"/api/v1/namespaces/{namespace}", "read namespaces")
+    if body is None:
         return None
-    labels = _object(status, body, "read namespaces").get("metadata", {}).get("labels")
+    labels = msgspec.json.decode(body, type=dict[str, Any]).get("metadata", {}).get("labels")
     return labels if isinstance(labels, dict) else {}
 
 
@@ -127,13 +127,12 @@ def _list(api: client.ApiClient, watched: Watched[T], objects: list[Any], warnin
     token = ""
     while True:
         query = {"limit": str(_PAGE)} | ({"continue": token} if token else {})
-        status, body = _get(api, watched.path, query)
-        if status == 404:
+        body = _get(api, watched.path, f"list {watched.plural}", query)
+        if body is None:
             raise InputError(
                 f"the API server knows no {watched.plural}: install the CustomResourceDefinitions of deploy/crds, or "
                 "pass templates from files with --templates"
             )
-        _refuse(status, body, f"list {watched.plural}")
         page = decode_page(watched, body)
         objects += page.objects
         warnings += page.undecodable
@@ -142,26 +141,9 @@ def _list(api: client.ApiClient, watched: Watched[T], objects: list[Any], warnin
             return
 
 
-def _get(api: client.ApiClient, path: str, query: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-    from kube.client.kubernetes_client import ask
+def _get(api: client.ApiClient, path: str, what: str, query: Mapping[str, str] | None = None) -> bytes | None:
+    """Return the body of an answer; None = there is nothing there (404). what: is asked for, for errors."""
+    from kube.client.kubernetes_client import ask, required
 
     answer = ask(api, Request(path, query=query or {}), seconds=_READ_SECONDS)
-    return answer.status, answer.body
-
-
-def _object(status: int, body: bytes, what: str) -> dict[str, Any]:
-    _refuse(status, body, what)
-    decoded = msgspec.json.decode(body)
-    assert isinstance(decoded, dict)
-    return decoded
-
-
-def _refuse(status: int, body: bytes, what: str) -> None:
-    if status in (401, 403):
-        raise InputError(
-            f"the API server does not let us {what} ({status}): grant it with a ClusterRole, or renew the token"
-        )
-    if status >= 300:
-        raise InputError(
-            f"the API server answered {status} when asked to {what}: {body[:200].decode(errors='replace')}"
-        )
+    return None if answer.status == 404 else required(answer, what).body
