@@ -8,14 +8,12 @@ import typer
 
 from forecast_scheduler.commands.command_options import ConfigOption, JsonOption, VerboseOption
 from forecast_scheduler.commands.remote_server_options import (
-    SERVER_SECONDS,
     CaOption,
     CertOption,
     HoursOption,
     KeyOption,
     ServerOption,
     TokenOption,
-    default_server,
 )
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
@@ -42,12 +40,12 @@ def jobs(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
-    from forecast_scheduler.commands.remote_server import asked_plan
+    from forecast_scheduler.commands.remote_server import asked_scheduler
     from forecast_scheduler.reports.scheduler_tables import job_plan_lines, job_plan_tables
-    from serving.remote_service import RemoteAddress
+    from profiles.job.jobs_plan_answers import JobPlan
 
-    url = server or default_server(shell.settings.schedule)
-    remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
-    plan = asked_plan(remote, hours=hours, namespace=namespace, limit=limit)
+    query = {"hours": hours, "limit": limit, "namespace": namespace}
+    files = (token_file, ca, client_cert, client_key)
+    plan = asked_scheduler(shell.settings.schedule, server, files, "/v1/jobs/plan", query, JobPlan, profile="job")
     shell.show(job_plan_tables(plan), job_plan_lines(plan))
     write_figures(json, plan)

@@ -1,18 +1,18 @@
-"""What a running service answers over HTTP, as a command shows and writes it; and the plan of jobs that a running
-scheduler answers.
-"""
+"""What a running service answers over HTTP, as a command shows and writes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from base.errors import InputError
-from profiles.job.jobs_plan_answers import JobPlan
+from forecast_scheduler.commands.remote_server_options import SERVER_SECONDS
+from profiles.schedule_settings import ScheduleSettings
 from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused, ServiceUnavailable
 
 Answer = TypeVar("Answer", bound=msgspec.Struct)
@@ -57,18 +57,28 @@ def asked_server(
 
 
 def asked_scheduler(
-    remote: RemoteAddress, path: str, query: Mapping[str, str], body: type[msgspec.Struct], *, profile: str
+    settings: ScheduleSettings,
+    server: str | None,
+    files: tuple[Path | None, Path | None, Path | None, Path | None],
+    path: str,
+    query: Mapping[str, float | str | None],
+    body: type[msgspec.Struct],
+    *,
+    profile: str,
 ) -> dict[str, Any]:
-    """Return the plan that a running scheduler answers. profile: that has the path. Raises InputError."""
+    """Return the plan that a running scheduler answers. Raises InputError.
+
+    server  : its URL; None = a process with these settings on this machine
+    files   : with a token, an authority, a certificate of the client and its key
+    query   : None = not asked for
+    profile : that has the path
+    """
+    url = server or f"{'https' if settings.tls_cert else 'http'}://127.0.0.1:{settings.port}"
+    service = RemoteService(RemoteAddress(url, *files, SERVER_SECONDS), "scheduler")
+    given = {
+        key: value if isinstance(value, str) else f"{value:g}" for key, value in query.items() if value is not None
+    }
     way_out = f"name a running `forecast-scheduler schedule --profile {profile}` with --server URL"
-    plan = asked_server(RemoteService(remote, "scheduler"), path, query, body, name="scheduler", way_out=way_out)
+    plan = asked_server(service, path, given, body, name="scheduler", way_out=way_out)
     found: dict[str, Any] = msgspec.to_builtins(plan)
     return found
-
-
-def asked_plan(remote: RemoteAddress, *, hours: float, namespace: str | None, limit: int) -> dict[str, Any]:
-    """As /v1/jobs/plan answers. Raises InputError."""
-    query: dict[str, str] = {"hours": f"{hours:g}", "limit": str(limit)}
-    if namespace is not None:
-        query["namespace"] = namespace
-    return asked_scheduler(remote, "/v1/jobs/plan", query, JobPlan, profile="job")

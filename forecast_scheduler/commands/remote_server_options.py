@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
-
-if TYPE_CHECKING:
-    from profiles.schedule_settings import ScheduleSettings
 
 SERVER_SECONDS: Final = 30.0
 """An answer comes within."""
@@ -36,8 +33,3 @@ CertOption = Annotated[
 KeyOption = Annotated[
     Path | None, typer.Option("--client-key", metavar="FILE", help="PEM file with the key of the client certificate.")
 ]
-
-
-def default_server(settings: ScheduleSettings) -> str:
-    """Return the URL of a `schedule` process with these settings on this machine."""
-    return f"{'https' if settings.tls_cert else 'http'}://127.0.0.1:{settings.port}"

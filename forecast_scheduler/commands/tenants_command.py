@@ -16,13 +16,11 @@ from forecast_scheduler.commands.command_options import (
     parse_moment,
 )
 from forecast_scheduler.commands.remote_server_options import (
-    SERVER_SECONDS,
     CaOption,
     CertOption,
     KeyOption,
     ServerOption,
     TokenOption,
-    default_server,
 )
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
@@ -70,12 +68,10 @@ def tenants(
         found = tenants_of_file(shell.settings, inputs, hours=hours, namespace=namespace)
     else:
         from forecast_scheduler.commands.remote_server import asked_scheduler
-        from serving.remote_service import RemoteAddress
         from tenants.tenant_routes import Tenants
 
-        url = server or default_server(shell.settings.schedule)
-        remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
-        query = {"hours": str(hours)} | ({} if namespace is None else {"namespace": namespace})
-        found = asked_scheduler(remote, "/v1/tenants", query, Tenants, profile="online")
+        query = {"hours": hours, "namespace": namespace}
+        files = (token_file, ca, client_cert, client_key)
+        found = asked_scheduler(shell.settings.schedule, server, files, "/v1/tenants", query, Tenants, profile="online")
     shell.show(tenant_tables(found, hours), tenant_lines(found))
     write_figures(json, found)

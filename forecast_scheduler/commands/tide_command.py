@@ -8,14 +8,12 @@ import typer
 
 from forecast_scheduler.commands.command_options import ConfigOption, JsonOption, VerboseOption
 from forecast_scheduler.commands.remote_server_options import (
-    SERVER_SECONDS,
     CaOption,
     CertOption,
     HoursOption,
     KeyOption,
     ServerOption,
     TokenOption,
-    default_server,
 )
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
@@ -43,11 +41,9 @@ def tide(
     from forecast_scheduler.commands.remote_server import asked_scheduler
     from forecast_scheduler.reports.scheduler_tables import tide_lines, tide_report_tables
     from profiles.gpu.tide.tide_bodies import TideBody
-    from serving.remote_service import RemoteAddress
 
-    url = server or default_server(shell.settings.schedule)
-    remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
-    query = {"hours": f"{hours:g}"} | ({} if namespace is None else {"namespace": namespace})
-    plan = asked_scheduler(remote, "/v1/tide", query, TideBody, profile="gpu")
+    query = {"hours": hours, "namespace": namespace}
+    files = (token_file, ca, client_cert, client_key)
+    plan = asked_scheduler(shell.settings.schedule, server, files, "/v1/tide", query, TideBody, profile="gpu")
     shell.show(tide_report_tables(plan), tide_lines(plan))
     write_figures(json, plan)
