@@ -121,6 +121,8 @@ class ResourceWatcher(Generic[T]):
 
     def status(self) -> WatchStatus:
         """As it is now. Written by one thread: the figures may be an event apart from each other."""
+        known_line = self._known_line  # looked at once: the next event may be a decoded one
+        reached = self._reached(known_line)
         return WatchStatus(
             plural=self.watched.plural,
             synced=self.synced.is_set(),
@@ -129,8 +131,8 @@ class ResourceWatcher(Generic[T]):
             watches=self._watches,
             events=self._events,
             undecodable=self._undecodable,
-            resource_version=self._reached(),
-            event_version=self._reached() if self._known_line else self._event_version,
+            resource_version=reached,
+            event_version=reached if known_line else self._event_version,
             failures=self._failures,
             last_error=self._last_error,
         )
@@ -314,10 +316,10 @@ class ResourceWatcher(Generic[T]):
         self._progressed, self._failures, self._last_error = True, 0, ""
         return None
 
-    def _reached(self) -> str:
+    def _reached(self, known_line: bytes) -> str:
         """The version of the last event, of one that was not decoded, too."""
         try:
-            metadata = msgspec.json.decode(self._known_line, type=_Known).object.metadata
+            metadata = msgspec.json.decode(known_line, type=_Known).object.metadata
         except msgspec.DecodeError:
             return self._resource_version
         return metadata.resource_version or self._resource_version
