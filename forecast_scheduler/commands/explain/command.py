@@ -133,14 +133,12 @@ def explain(
             found = explaining.scorer.find_pod(namespace, name)
         explained = explaining.explain(found, node or None, top)
         has_policies = explaining.provider is not None
-    for table in explanation_tables(explained.explanation):
-        shell.out.print(table)
+    shell.show(explanation_tables(explained.explanation))
     lines = [*judgement_lines(explained.judgement, component.remark), *remarks(explained.explanation)]
     if filters:
         lines += rejection_lines(explained.judgement)
     lines += [*unread_lines(explained.namespaces), *gap_lines(explained.gaps, explained.unread)]
-    for line in lines:
-        shell.say(line)
+    shell.show(lines)
     figures = msgspec.to_builtins(explained.explanation)
     if has_policies:
         figures["namespaces_not_known"] = unread_json(explained.namespaces)
@@ -173,10 +171,9 @@ def _explain_last(shell: Shell, pod: str, files: list[Path], json: Path | None) 
     )
 
     decision = last_decision(pod, log_files(files, shell.settings))
-    for line in decision_lines(decision):
-        shell.say(line)
+    shell.show(decision_lines(decision))
     if (table := decision_table(decision)) is not None:
-        shell.out.print(table)
+        shell.show(table)
     write_figures(json, decision.to_json())
 
 
