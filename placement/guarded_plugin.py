@@ -38,7 +38,7 @@ from placement.status import SUCCESS, Code, Status
 logger = logging.getLogger(__name__)
 
 _LOG_SECONDS: Final = 60.0
-_MOST_HUNG: Final = 64
+_MOST_AT_ONCE: Final = 64
 
 T = TypeVar("T")
 
@@ -85,8 +85,10 @@ class _Worker:
             reply = self._calls.get()
             try:
                 reply.value = reply.work()
-            except BaseException as error:
+            except Exception as error:
                 reply.error = error
+            except BaseException as error:  # such as SystemExit: it must not end the thread that asked
+                reply.error = RuntimeError(f"it raised {type(error).__name__}")
             self._is_late = False
             self._free.release()
             reply.done.set()
@@ -209,7 +211,7 @@ class PluginPreBind:
     """Implements PreBind."""
 
     def __init__(self, guard: GuardedPlugin) -> None:
-        self.name, self._guard, self._under_way = guard.name, guard, 0
+        self.name, self._guard, self._places = guard.name, guard, asyncio.Semaphore(_MOST_AT_ONCE)
 
     def concerns(self, pod: PodInfo) -> bool:
         return True
@@ -217,8 +219,6 @@ class PluginPreBind:
     async def pre_bind(self, pod: PodInfo, node: str) -> Status:
         guard = self._guard
         try:
-            if self._under_way >= _MOST_HUNG:
-                raise TimeoutError(f"{self._under_way} calls have not returned yet")
             why = await asyncio.wait_for(self._call(pod, node), guard.plugin.binding_seconds)
             if not isinstance(why, str):
                 raise guard.failed("pre_bind", "nonsense", f"it returned {why!r}, return '' or a reason")
@@ -234,12 +234,13 @@ class PluginPreBind:
     def _after(self, failure: PluginFailed) -> Status:
         return SUCCESS if self._guard.is_skipped_on_error else Status(Code.ERROR, self.name, str(failure))
 
-    def _call(self, pod: PodInfo, node: str) -> asyncio.Future[str]:
+    async def _call(self, pod: PodInfo, node: str) -> str:
+        await self._places.acquire()  # given back when the call returns, though nothing may wait for it any more
         loop = asyncio.get_running_loop()
         future: asyncio.Future[str] = loop.create_future()
 
         def settle(value: str | None, error: Exception | None) -> None:
-            self._under_way -= 1
+            self._places.release()
             if future.done():  # nothing waits for it any more
                 return
             if error is None:
@@ -248,18 +249,20 @@ class PluginPreBind:
                 future.set_exception(error)
 
         def work() -> None:
-            value, failure = None, None
+            value: str | None = None
+            failure: Exception | None = None
             try:
                 value = self._guard.plugin.pre_bind(pod, node)
             except Exception as error:
                 failure = error
+            except BaseException as error:
+                failure = RuntimeError(f"it raised {type(error).__name__}")
             with suppress(RuntimeError):  # the process ends: its loop is closed
                 loop.call_soon_threadsafe(settle, value, failure)
 
-        self._under_way += 1
         # Of its own: threads of a pool are waited for when the process ends, and this one may hang.
         threading.Thread(target=work, name=f"plugin-{self.name}-pre-bind", daemon=True).start()
-        return future
+        return await future
 
 
 class PluginPostBind:

@@ -18,7 +18,7 @@ import urllib3
 from kubernetes.client import ApiClient
 
 from kube.client.api_answer import OversizedAnswer, read_answer
-from kube.client.kubernetes_client import open_request
+from kube.client.kubernetes_client import UnreachableApiServer, open_request
 from kube.client.kubernetes_contract import OptionalSink, ResourceSink, Timing, WatchStatus
 from kube.client.kubernetes_steps import (
     Action,
@@ -179,7 +179,7 @@ class ResourceWatcher(Generic[T]):
                 # nothing until it does, not even bookmarks. After progress it is only a connection that died.
                 is_mute = step.action is Action.WATCH and not self._progressed
                 outcome = self._failed(WatchResult.UNUSABLE if is_mute else WatchResult.FAILED, f"silence: {error}")
-            except (urllib3.exceptions.HTTPError, OSError) as error:
+            except (urllib3.exceptions.HTTPError, OSError, UnreachableApiServer) as error:
                 if step.action is Action.WATCH and self._is_list_asked_for():
                     continue  # by `list_again`, which ended the stream
                 outcome = self._failed(WatchResult.FAILED, f"{type(error).__name__}: {error}")

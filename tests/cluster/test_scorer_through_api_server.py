@@ -106,7 +106,7 @@ def test_a_kubeconfig_with_the_shipped_role_is_enough(plane: ControlPlane, capfd
         printed = capfd.readouterr().out
         assert len(json.loads(printed[printed.rindex('{\n  "nodes"') :])["nodes"]) == 2
         assert run(["node", "node-03", "--scorer", "kubernetes", "--kubeconfig", on_call]) == 0
-        assert "node-03 on " in capfd.readouterr().out
+        assert "node-03, the next 24 h: expected peak" in capfd.readouterr().out
         assert run([*asks, stranger]) == 2
         said = " ".join(capfd.readouterr().err.split())
         assert "the API server, asked for a token of the account forecast-scheduler-viewer, answered 403: " in said
