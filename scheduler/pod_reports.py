@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from kube.events.api_event import pod_reference
 from kube.events.event_recorder import EventRecorder, Post, session_post
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import on_node
@@ -37,46 +36,34 @@ class SchedulingEvents(EventRecorder):
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
         """The pod is bound."""
-        self._about(pod, "Scheduled", lambda: f"Successfully assigned {pod.namespace}/{pod.name} to {node}", "Binding")
+        self.record(
+            pod,
+            "Scheduled",
+            lambda: f"Successfully assigned {pod.namespace}/{pod.name} to {node}",
+            is_warning=False,
+            bucket="Scheduled",
+            controller=pod.scheduler_name,
+            action="Binding",
+        )
 
     def failed(self, pod: PodInfo, message: str) -> None:
         """An attempt failed. The same message is posted again after five minutes."""
-        now = self.clock()
+        now, reason = self.clock(), "FailedScheduling"
         with self._last_lock:
-            if self._last.is_news(pod.uid, message, now) and self._about(
-                pod, "FailedScheduling", message, "Scheduling", is_warning=True, at=now
+            if self._last.is_news(pod.uid, message, now) and self.record(
+                pod, reason, message, at=now, bucket=reason, controller=pod.scheduler_name
             ):
                 self._last.note(pod.uid, message, now)
 
     def preempted(self, pod: PodInfo, note: str) -> None:
         """The pod was evicted for another; note: which, and where."""
-        self._about(pod, "Preempted", note, "Preempting")
+        by, reason = pod.scheduler_name, "Preempted"
+        self.record(pod, reason, note, is_warning=False, bucket=reason, controller=by, action="Preempting")
 
     def forget(self, uid: str) -> None:
         """The pod waits no more."""
         with self._last_lock:
             self._last.forget(uid)
-
-    def _about(
-        self,
-        pod: PodInfo,
-        reason: str,
-        note: str | Callable[[], str],
-        action: str,
-        *,
-        is_warning: bool = False,
-        at: float | None = None,
-    ) -> bool:
-        return self.record(
-            pod_reference(pod),
-            reason,
-            note,
-            is_warning=is_warning,
-            at=at,
-            bucket=reason,
-            controller=pod.scheduler_name,
-            action=action,
-        )
 
 
 class LoopReports:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -89,7 +90,7 @@ class EventRecorder:
 
     def record(
         self,
-        regarding: Mapping[str, str],
+        regarding: PodInfo | Mapping[str, str],
         reason: str,
         note: str | Callable[[], str],
         *,
@@ -101,7 +102,7 @@ class EventRecorder:
     ) -> bool:
         """Post an event soon. Never waits. Returns False if it is dropped: the rate is exceeded, or too many wait.
 
-        regarding : see api_event, also for the reason
+        regarding : a pod, or as api_event takes it; see there also for the reason
         note      : for people; a function is called in the thread that posts
         at        : unix seconds; None = now
         bucket    : events of one bucket cannot use up the rate of another
@@ -116,23 +117,15 @@ class EventRecorder:
             if not self._buckets[bucket].take(moment):
                 self._limited += 1
                 return False
-        return self._outbox.put(
-            lambda: api_event(
-                regarding,
-                reason=reason,
-                note=note if isinstance(note, str) else note(),
-                at=moment,
-                controller=controller or self._controller,
-                instance=self._instance,
-                action=action or self._action,
-                is_warning=is_warning,
-            )
-        )
+        # No closure over the arguments: in a burst of pods nearly all calls end above.
+        said = {"reason": reason, "at": moment, "is_warning": is_warning, "instance": self._instance}
+        said |= {"controller": controller or self._controller, "action": action or self._action}
+        return self._outbox.put(partial(_event, regarding, note, said))
 
     def warn(self, pod: PodInfo, reason: str, note: str) -> None:
         """Post a warning about a pod, unless it only stands in for one."""
         if not pod.stands_in:
-            self.record(pod_reference(pod), reason, note)
+            self.record(pod, reason, note)
 
     @property
     def figures(self) -> EventFigures:
@@ -161,6 +154,13 @@ class EventRecorder:
     def _fail(self, why: str) -> None:
         self._failed += 1
         self._notice.failed(why)
+
+
+def _event(
+    regarding: PodInfo | Mapping[str, str], note: str | Callable[[], str], said: Mapping[str, Any]
+) -> dict[str, Any]:
+    about = pod_reference(regarding) if isinstance(regarding, PodInfo) else regarding
+    return api_event(about, note=note if isinstance(note, str) else note(), **said)
 
 
 def api_server_post(api: client.ApiClient, *, seconds: float = 2.0) -> Post:

@@ -12,7 +12,6 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kube.events.api_event import pod_reference
 from kube.events.event_recorder import EventRecorder, Post
 from kube.objects.objects import PodInfo
 from placement.policies.mistakes import way_out
@@ -73,7 +72,7 @@ class PolicyEvents(EventRecorder):
             hint = way_out(shown, sorted(known))
             return f"{POLICY_ANNOTATION} names no policy, it is passed over: {shown!r}; {hint}"
 
-        self.record(pod_reference(pod), _UNKNOWN, note, bucket="pods", action="ChoosingPolicy")
+        self.record(pod, _UNKNOWN, note, bucket="pods", action="ChoosingPolicy")
 
 
 class PolicyCollector(Collector):

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
 from kube.client.eviction import Evict, Evicted
-from kube.events.api_event import node_reference, pod_reference
+from kube.events.api_event import node_reference
 from kube.events.event_recorder import EventRecorder, Post
 from kube.objects.objects import PodInfo
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -48,7 +48,7 @@ def report_repair(events: EventRecorder, report: RepairReport) -> None:
         events.record(node_reference(report.node), "OvercommitNotRepaired", report.why)
         return
     note = f"evicted: pods on node {report.node} request more than is allocatable there"
-    events.record(pod_reference(report.pod), "EvictedForOvercommit", note, is_warning=False)
+    events.record(report.pod, "EvictedForOvercommit", note, is_warning=False)
 
 
 def _unit(kind: str) -> str:
