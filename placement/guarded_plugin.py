@@ -25,6 +25,7 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
 from base.arrays import Bools, Ints
+from base.errors import ForecastError
 from kube.objects.objects import PodInfo
 from placement.cluster_events import NODE_EVENTS
 from placement.filters.filter import ClusterView, Filter, Rejection
@@ -39,11 +40,13 @@ logger = logging.getLogger(__name__)
 
 _LOG_SECONDS: Final = 60.0
 _MOST_AT_ONCE: Final = 64
+"""Calls of pre_bind; more wait for a place."""
+_PLACE_SECONDS: Final = 60.0
 
 T = TypeVar("T")
 
 
-class PluginFailed(Exception):
+class PluginFailed(ForecastError):
     """A call of a plugin failed, and the plugin says that then the pod fails. The message is for people."""
 
 
@@ -219,6 +222,8 @@ class PluginPreBind:
     async def pre_bind(self, pod: PodInfo, node: str) -> Status:
         guard = self._guard
         try:
+            # Given back when the call returns, though nothing may wait for that any more.
+            await asyncio.wait_for(self._places.acquire(), _PLACE_SECONDS)
             why = await asyncio.wait_for(self._call(pod, node), guard.plugin.binding_seconds)
             if not isinstance(why, str):
                 raise guard.failed("pre_bind", "nonsense", f"it returned {why!r}, return '' or a reason")
@@ -234,8 +239,7 @@ class PluginPreBind:
     def _after(self, failure: PluginFailed) -> Status:
         return SUCCESS if self._guard.is_skipped_on_error else Status(Code.ERROR, self.name, str(failure))
 
-    async def _call(self, pod: PodInfo, node: str) -> str:
-        await self._places.acquire()  # given back when the call returns, though nothing may wait for it any more
+    def _call(self, pod: PodInfo, node: str) -> asyncio.Future[str]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[str] = loop.create_future()
 
@@ -262,7 +266,7 @@ class PluginPreBind:
 
         # Of its own: threads of a pool are waited for when the process ends, and this one may hang.
         threading.Thread(target=work, name=f"plugin-{self.name}-pre-bind", daemon=True).start()
-        return await future
+        return future
 
 
 class PluginPostBind:

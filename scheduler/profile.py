@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from base.errors import InputError
 from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
 from placement.filters.filter import Filter
@@ -42,6 +43,11 @@ class SchedulingProfile:
     score_per_point: float = 0.2
     _filters_of: dict[int, tuple[Policy, tuple[Filter, ...]]] = field(default_factory=dict)
     _asked_last: tuple[tuple[Filter, ...], Mapping[str, EnqueueExtensions]] = ((), MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        names = [one.name for one in self.filters]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(f"profile {self.name} has two filters {twice[0]}: give the plugin another name")
 
     def filters_of(self, pod: PodInfo) -> tuple[Filter, ...]:
         """All filters that a pod of this profile has to pass, by the policy that holds for it."""

@@ -12,6 +12,7 @@ from cluster.assuming_cluster import AssumingCluster
 from cluster.degradation import Level
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
+from placement.guarded_plugin import PluginFailed
 from placement.pod_groups.group_of_pod import group_of
 from placement.policies.policy import ChosenPolicy
 from placement.scores.plugin_weights import ScorePart
@@ -87,11 +88,15 @@ class ProfileJudge:
         chosen = profile.policies.choose(pod)
         placer = UnitPlacer(self._view, self._cluster, self._level(), until=0.0, bounded_scan=self._bounded_scan)
         placer.use(profile)
-        looked = placer.look([pod], profile.filters_for(chosen.policy), chosen.policy)
+        component = profile_component(profile.name, profile.scheduler_name, self._domain)
+        try:
+            looked = placer.look([pod], profile.filters_for(chosen.policy), chosen.policy)
+        except PluginFailed as failure:  # which fails the pod, as the plugin wants it
+            return Judgement(component, (), {}, n_nodes=int(self._view.state.alive.sum()), held=str(failure))
         return judgement_of(
             looked,
             self._view,
-            component=profile_component(profile.name, profile.scheduler_name, self._domain),
+            component=component,
             chosen=chosen,
             not_applied=self._left_out(pod, looked, profile),
         )

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import is_like, is_like_but_for_identity
-from placement.filters.filter import ClusterView, PlainFilter
+from placement.filters.filter import ClusterView, Filter, PlainFilter
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued_pods import QueuedPodInfo
 
@@ -22,10 +22,7 @@ class Likeness:
 
     def __init__(self, view: ClusterView, profiles: Mapping[str, SchedulingProfile]) -> None:
         self._view, self._profiles = view, profiles
-        self._telling = {
-            name: tuple(one for one in profile.filters if type(one).tells_apart is not PlainFilter.tells_apart)
-            for name, profile in profiles.items()
-        }
+        self._telling: dict[int, tuple[tuple[Filter, ...], tuple[Filter, ...]]] = {}  # by id of the filters
 
     @staticmethod
     def grouped(pods: Sequence[QueuedPodInfo]) -> Sequence[QueuedPodInfo]:
@@ -63,7 +60,7 @@ class Likeness:
     def _marks(self, pod: PodInfo) -> tuple[Hashable, ...]:
         """What may differ between pods that are like but for their identity, and matters."""
         view, profile = self._view, self._profiles[pod.scheduler_name]
-        filters: tuple[object, ...] = self._telling[pod.scheduler_name]
+        filters: tuple[object, ...] = self._those_that_tell(pod)
         terms, namespaces = view.index.terms, view.index.namespaces
         return (
             id(profile.policies.choose(pod).policy),
@@ -75,7 +72,19 @@ class Likeness:
         )
 
     def _of_filters(self, pod: PodInfo) -> tuple[Hashable, ...]:
-        return tuple(one.tells_apart(pod) for one in self._telling.get(pod.scheduler_name, ()))
+        return tuple(one.tells_apart(pod) for one in self._those_that_tell(pod))
+
+    def _those_that_tell(self, pod: PodInfo) -> tuple[Filter, ...]:
+        """Filters of the pod's profile and policy by which pods may differ that are alike otherwise."""
+        profile = self._profiles.get(pod.scheduler_name)
+        if profile is None:
+            return ()
+        filters = profile.filters_of(pod)
+        known = self._telling.get(id(filters))
+        if known is None or known[0] is not filters:
+            telling = tuple(one for one in filters if type(one).tells_apart is not PlainFilter.tells_apart)
+            known = self._telling[id(filters)] = filters, telling
+        return known[1]
 
 
 def _selects(pod: PodInfo) -> bool:

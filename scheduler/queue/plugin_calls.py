@@ -56,7 +56,8 @@ class PluginCalls:
 
     def wakes(self, pod: PodInfo, questions: Questions, event: ClusterEvent) -> bool:
         """Whether the pod is worth another attempt after that."""
-        if questions is EVERYTHING or event.kind is EventKind.TIMEOUT:
+        # Labels of its namespace may give a pod another policy, and that other filters.
+        if questions is EVERYTHING or event.kind in (EventKind.TIMEOUT, EventKind.NAMESPACE_CHANGED):
             return True
         return self.helps(questions.get(event.kind, ()), pod, event)
 

@@ -149,6 +149,7 @@ def serve(
                 partial(one.read_again, its) for one, its in zip(profiles, sources, strict=True) if one.read_again
             ],
         )
+        of_driver = driven.upkeep(loop.judge)  # it listens to new pods: before the first list
         stack.enter_context(prepared.following(INDEXED_KINDS, is_known=driven.is_known))
         scheduling = live_scheduling(ours, loop, tables, process, partial(_not_listed, source), driven.abilities)
 
@@ -159,7 +160,7 @@ def serve(
         around.append(Upkeep((source, role.reports)))
         if tables.gangs is not None:
             around.append(gang_upkeep(tables.gangs, process))
-        around.append(driven.upkeep(loop.judge))
+        around.append(of_driver)
         if reservations is not None and writer is not None:
             around.append(reservation_upkeep(reservations, writer))
         around.append(node_rule_upkeep(tables.rules, scorer, api=api, after=process.is_read))
