@@ -17,7 +17,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -171,6 +170,7 @@ class PreferredPods:
         level, reasons = tables.level()
         best, runner_up = judged.ranking[0], next(iter(judged.ranking[1:2]), None)
         points = {node: round(judged.totals[node]) for node in judged.ranking[:2]}
+        peak = self._scorer.expected_peak(pod, best)  # now: what stands for the pod would count twice
         return Advice(
             uid=pod.uid,
             pod=f"{pod.namespace}/{pod.name}",
@@ -182,7 +182,7 @@ class PreferredPods:
             best=best,
             runner_up=runner_up,
             margin=None if runner_up is None else points[best] - points[runner_up],
-            peak=partial(self._scorer.expected_peak, pod, best),
+            peak=lambda: peak,
             level=level.name.lower(),
             reasons=reasons,
             model_version=tables.version,

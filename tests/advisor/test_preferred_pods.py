@@ -21,10 +21,13 @@ from placement.gate_exemptions import ADVICE
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.preferred_nodes import PreferencesBody
 from scorer.judgement import Judge, Judgement
+from scorer.load_scale import percent
 from scorer.scorer import Scorer
 from testing.objects import pod_info
 from testing.placement.views import node_named, pod_with
 from testing.settable_clock import SettableClock
+from tests.scorer.live_cluster import at, pod_of
+from tests.scorer.scorer_at import LiveScorer
 
 AT = 1_795_284_000.0
 ASKED = pod_info("cart-", uid="question-1", requests={"cpu": 1.0}, created=0.0)
@@ -202,3 +205,28 @@ def test_metrics() -> None:
     assert shown.pop('forecast_preferences_total{outcome="preferred"}') == 1.0
     assert shown.pop('forecast_preference_charges_total{outcome="came"}') == 1.0
     assert set(shown.values()) == {0.0} and len(shown) == 5
+
+
+def test_the_note_has_the_peak_with_the_pod_once_which_the_node_has_when_it_is_there() -> None:
+    tested = LiveScorer(12.0, pods=[pod_of(5, "there", "node-0", started=at(0))])
+    with tested.scorer.tables.reading() as cluster:
+        view = ClusterView(cluster, PlacementIndex(cluster.state))
+        tested.scorer.tables.attach(INDEXED_KINDS, view.index)
+    preferred = PreferredPods(
+        tested.scorer,
+        view,
+        DecisionRecorder([], version="1.2.3"),
+        n_nodes=2,
+        charge_seconds=5.0,
+        bound_seconds=10.0,
+        has_forecast=lambda: True,
+        judge=lambda pod: Judgement("advise", ("node-0", "node-1"), {"node-0": 300.0, "node-1": 200.0}),
+        clock=tested.clock,
+    )
+    body = preferred.prefer(pod_of(5, "asked"), due=tested.clock.now + 60.0)
+    note = json.loads(body.note)["expected_peak"]
+    tested.put(replace(pod_of(5, "came", "node-0"), annotations={ADVICE: body.note}))
+    tested.scorer.tables.refresh_overview()
+    peak = next(one.peak for one in tested.scorer.nodes().nodes if one.name == "node-0")
+    assert peak is not None
+    assert (note["resource"], percent(note["share"])) == (peak.resource, percent(peak.share))
