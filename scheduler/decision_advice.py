@@ -91,16 +91,18 @@ class _PeaksOfCycle:
     """Expected peaks of the nodes that a cycle chose, all of them worked out when the first is asked for."""
 
     def __init__(self, load: LoadInputs) -> None:
-        self._load, self._lock = load, threading.Lock()
-        self._position = {name: at for at, name in enumerate(load.nodes.names)}
-        self._found: list[Peak | None] | None = None
+        self._load: LoadInputs | None = load
+        self._lock = threading.Lock()
+        self._found: dict[str, Peak | None] = {}
 
     def of(self, node: str) -> Peak | None:
         """The peak of a node; None = no capacity of it is known."""
         with self._lock:
-            if self._found is None:
-                self._found = expected_peaks(self._load, PeakHours.next_24(self._load.horizon))
-        return self._found[self._position[node]]
+            if (load := self._load) is not None:
+                peaks = expected_peaks(load, PeakHours.next_24(load.horizon))
+                self._found = dict(zip(load.nodes.names, peaks, strict=True))
+                self._load = None  # thousands of pods may wait for their binding
+        return self._found[node]
 
 
 def _peaks_of(
