@@ -41,26 +41,28 @@ class Likeness:
     def runs(self, pods: Sequence[PodInfo]) -> Iterator[slice]:
         """Runs of like pods, in order."""
         start = 0
-        told = self._of_filters(pods[0]) if pods else ()  # of the first of the run, as are the marks
+        telling = self._those_that_tell(pods[0]) if pods else ()
+        told = _told(pods[0], telling) if pods else ()  # of the first of the run, as are the marks
         marks: tuple[Hashable, ...] | None = None
         for at in range(1, len(pods) + 1):
             if at < len(pods):
                 first, pod = pods[start], pods[at]
                 if is_like(first, pod):
-                    if told == self._of_filters(pod):
+                    if told == _told(pod, telling):
                         continue
                 elif is_like_but_for_identity(first, pod) and not _selects(pod):
-                    marks = marks or self._marks(first)
-                    if marks == self._marks(pod):
+                    marks = marks or self._marks(first, telling)
+                    if marks == self._marks(pod, telling):
                         continue
-                told = self._of_filters(pod)
+                telling = self._those_that_tell(pod)
+                told = _told(pod, telling)
             yield slice(start, at)
             start, marks = at, None
 
-    def _marks(self, pod: PodInfo) -> tuple[Hashable, ...]:
-        """What may differ between pods that are like but for their identity, and matters."""
+    def _marks(self, pod: PodInfo, telling: tuple[Filter, ...]) -> tuple[Hashable, ...]:
+        """What may differ between pods that are like but for their identity, and matters. telling: of the first."""
         view, profile = self._view, self._profiles[pod.scheduler_name]
-        filters: tuple[object, ...] = self._those_that_tell(pod)
+        filters: tuple[object, ...] = telling
         terms, namespaces = view.index.terms, view.index.namespaces
         return (
             id(profile.policies.choose(pod).policy),
@@ -68,11 +70,8 @@ class Likeness:
             frozenset(map(id, terms.anti_affinity.meaning(pod, namespaces))),
             frozenset(map(id, terms.preferences.meaning(pod, namespaces))),
             *(preference.tells_apart(pod) for preference in profile.preferences if preference not in filters),
-            *self._of_filters(pod),
+            *_told(pod, telling),
         )
-
-    def _of_filters(self, pod: PodInfo) -> tuple[Hashable, ...]:
-        return tuple(one.tells_apart(pod) for one in self._those_that_tell(pod))
 
     def _those_that_tell(self, pod: PodInfo) -> tuple[Filter, ...]:
         """Filters of the pod's profile and policy by which pods may differ that are alike otherwise."""
@@ -85,6 +84,10 @@ class Likeness:
             telling = tuple(one for one in filters if type(one).tells_apart is not PlainFilter.tells_apart)
             known = self._telling[id(filters)] = filters, telling
         return known[1]
+
+
+def _told(pod: PodInfo, telling: tuple[Filter, ...]) -> tuple[Hashable, ...]:
+    return tuple(one.tells_apart(pod) for one in telling)
 
 
 def _selects(pod: PodInfo) -> bool:
