@@ -303,7 +303,7 @@ class Extender:
             margin=None if best is None or runner_up is None else int(points[best] - points[runner_up]),
             peak=partial(self._peak, pod, None if best is None or version is None else nodes[best]),
             level=judged.scored.level.name.lower(),
-            reasons=_reasons_of(judged.scored, judged.chosen),
+            reasons=(*_reasons_of(judged.scored, judged.chosen), *self.options.troubles()),
             model_version=version,
             model_age_seconds=ages[0] if version is not None else None,
             metrics_age_seconds=ages[1],

@@ -17,7 +17,7 @@ from placement.node_order import order_points
 from placement.node_rule_settings import NodeRuleOptions
 from placement.node_rules import NodeRules
 from placement.policies.policy import Policy
-from placement.scores.node_score import NodeScore
+from placement.scores.node_score import NodeScore, troubles
 from scorer.scoring_policy import ScoringPolicy
 
 
@@ -56,6 +56,10 @@ class ExtenderOptions:
         if policy.pools is not None or rules.has_order(view):
             points += order_points(pod, view, rows, policy, rules.order_beside(policy.filters))
         return points
+
+    def troubles(self) -> tuple[str, ...]:
+        """Return what filters and scores pods went on without lately, each in a sentence."""
+        return troubles(self.filters, (score for score, _ in self.scores))
 
     def policy(self, scoring: ScoringPolicy) -> Policy:
         """That of the settings: of all pods for which nothing else chooses one."""

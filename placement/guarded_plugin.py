@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -42,6 +43,7 @@ _LOG_SECONDS: Final = 60.0
 _MOST_AT_ONCE: Final = 64
 """Calls of pre_bind; more wait for a place."""
 _PLACE_SECONDS: Final = 60.0
+_LATELY_SECONDS: Final = 60.0
 
 T = TypeVar("T")
 
@@ -109,6 +111,7 @@ class GuardedPlugin:
         self.plugin, self.name = plugin, plugin.name
         self.failures: Counter[tuple[str, str]] = Counter()
         self._clock, self._logged = clock, dict[tuple[str, str], float]()
+        self._last = (-math.inf, "")
         self._worker, self._after = _Worker(f"plugin-{self.name}"), _Worker(f"plugin-{self.name}-post-bind")
         points = points_of_plugin(type(plugin))
         self.filter = PluginFilter(self) if "filter" in points else None
@@ -142,11 +145,17 @@ class GuardedPlugin:
         """Count and log a call that failed, each kind once a minute; return it as an error to raise."""
         self.failures[point, kind] += 1
         now, failure = self._clock(), PluginFailed(f"plugin {self.name} failed in {point}: {why}")
+        self._last = now, str(failure)
         if now - self._logged.get((point, kind), -_LOG_SECONDS) >= _LOG_SECONDS:
             self._logged[point, kind] = now
             facts = {"plugin": self.name, "point": point, "on_error": self.plugin.on_error}
             logger.error("%s", failure, extra=facts, exc_info=error)
         return failure
+
+    def trouble(self) -> str:
+        """Return the last failure if pods went on without it within the last minute; '' = none did."""
+        at, failure = self._last
+        return failure if self.is_skipped_on_error and self._clock() - at < _LATELY_SECONDS else ""
 
     @property
     def is_skipped_on_error(self) -> bool:
@@ -184,6 +193,9 @@ class PluginFilter(Filter):
     def tells_apart(self, pod: PodInfo) -> Hashable:
         return None if self._nodes_only else pod.uid
 
+    def trouble(self) -> str:
+        return self._guard.trouble()
+
     def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         return self._nodes_only
 
@@ -205,6 +217,9 @@ class PluginScore(NodeScore):
             if self._guard.is_skipped_on_error:
                 return np.zeros(len(rows), dtype=np.int64)
             raise
+
+    def trouble(self) -> str:
+        return self._guard.trouble()
 
     def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         return self._guard.plugin.reads_nodes_only

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from cluster.live_tables import LiveTables
 from cluster.predicted.node_load import LoadInputs, PeakHours, load_inputs
@@ -30,12 +31,14 @@ def advice_of_cycle(
     at: float,
     seconds: float,
     is_shadow: bool = False,
+    troubles: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Advice]:
     """Return advice about the pods that a cycle placed, which are assumed on their nodes. Under the lock of the tables.
 
     choices : by UID; a pod without one gets no advice
     because : what chose the policy of a pod
     at      : unix seconds; seconds: that the cycle took; is_shadow: nothing is done with it
+    troubles : what pods went on without, by scheduler name; see SchedulingProfile
     """
     level, reasons = tables.level()
     neutral = neutral_scores(cluster, level)
@@ -65,7 +68,7 @@ def advice_of_cycle(
                 margin=None if runner_up is None or choice.total is None else points[node] - points[runner_up],
                 peak=peak_of(node),
                 level=level.name.lower(),
-                reasons=(*reasons, *_reasons(pod, choice.policy, neutral)),
+                reasons=(*reasons, *_reasons(pod, choice.policy, neutral), *troubles.get(pod.scheduler_name, ())),
                 model_version=version,
                 model_age_seconds=model_age,
                 metrics_age_seconds=metrics_age,

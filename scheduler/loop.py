@@ -232,6 +232,7 @@ class ScheduleLoop:
                 at=time.time(),
                 seconds=seconds,
                 is_shadow=self._role.is_shadow,
+                troubles={name: profile.troubles() for name, profile in self._profiles.items()},
             )
             for advice in advices:
                 self._role.decisions.advised(advice)

@@ -15,7 +15,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import Filter
 from placement.plugins import EnqueueExtensions, NodePreference, PostFilter, PreEnqueue
 from placement.policies.policy import Policies, Policy
-from placement.scores.node_score import NodeScore
+from placement.scores.node_score import NodeScore, troubles
 from scheduler.binding.binding_plugins import BindingPlugins
 
 
@@ -59,6 +59,10 @@ class SchedulingProfile:
         if self._asked_last[0] is not filters:
             self._asked_last = filters, {one.name: one for one in (*filters, *self.post_filters)}
         return self._asked_last[1]
+
+    def troubles(self) -> tuple[str, ...]:
+        """Return what filters and scores pods of this profile went on without lately, each in a sentence."""
+        return troubles(self.filters, (score for score, _ in self.scores))
 
     def filters_for(self, policy: Policy) -> tuple[Filter, ...]:
         """All filters for pods of a policy."""

@@ -98,7 +98,7 @@ class ProfileJudge:
             self._view,
             component=component,
             chosen=chosen,
-            not_applied=self._left_out(pod, looked, profile),
+            not_applied=(*self._left_out(pod, looked, profile), *profile.troubles()),
         )
 
     def _left_out(self, pod: PodInfo, looked: Looked, profile: SchedulingProfile) -> Sequence[str]:

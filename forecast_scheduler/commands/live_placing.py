@@ -130,7 +130,10 @@ class Placing:
                 policy=chosen.policy.name,
                 policy_because=chosen.because,
                 held=gates,
-                not_applied=tuple(_left_to_kube_scheduler(n_nodes, chosen.policy, fits=bool(names))),
+                not_applied=(
+                    *_left_to_kube_scheduler(n_nodes, chosen.policy, fits=bool(names)),
+                    *self._options.troubles(),
+                ),
             )
 
     def best_node(self, pod: PodInfo, policy: Policy, *, rather: str = "") -> BestNode:

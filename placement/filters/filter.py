@@ -91,6 +91,10 @@ class Filter(ABC):
         """Why the pod cannot go to which nodes; nothing = it can go anywhere. The pod itself never counts against it:
         it does not sit on a node."""
 
+    def trouble(self) -> str:
+        """Return why pods went on without it lately, in a sentence; '' = they did not."""
+        return ""
+
     # Nodes that pods could use, whatever sits there (placement/usable_nodes.py)
 
     def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:

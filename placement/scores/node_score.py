@@ -6,13 +6,14 @@ Source: framework/plugins/helper/normalize_score.go.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
 from base.arrays import Ints
 from kube.objects.objects import PodInfo
-from placement.filters.filter import ClusterView
+from placement.filters.filter import ClusterView, Filter
 
 
 class NodeScore(ABC):
@@ -35,6 +36,10 @@ class NodeScore(ABC):
         """Whether it has nothing to say about this pod: Skip of PreScore upstream."""
         return False
 
+    def trouble(self) -> str:
+        """Return why pods went on without it lately, in a sentence; '' = they did not."""
+        return ""
+
     def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether like pods that land change its scores only by the nodes that they fill. See Filter."""
         return False
@@ -53,3 +58,9 @@ def default_normalize(raw: Ints, *, reverse: bool) -> Ints:
     highest = int(raw.max(initial=0))
     scaled = MAX_NODE_SCORE * raw // highest if highest else np.zeros_like(raw)
     return np.asarray(MAX_NODE_SCORE - scaled if reverse else scaled)
+
+
+def troubles(filters: Iterable[Filter], scores: Iterable[NodeScore]) -> tuple[str, ...]:
+    """Return what pods went on without lately, each in a sentence."""
+    said = (*(one.trouble() for one in filters), *(one.trouble() for one in scores))
+    return tuple(dict.fromkeys(filter(None, said)))

@@ -169,12 +169,13 @@ def plane() -> Iterator[ControlPlane]:
 
 
 def test_a_live_loop_places_and_binds_pods_by_it(site: Path, config: Path, plane: ControlPlane, tmp_path: Path) -> None:
-    settings = yaml.safe_load(config.read_text())
+    settings, bound = yaml.safe_load(config.read_text()), site / "bound"
     settings["plugins"]["licences"] = {"profiles": ["online"]}
     settings |= {"scorer": {"usage_every": "1s", "model_every": "1s"}, "schedule": {"lease": {"enabled": False}}}
-    with (
-        ClusterWriter(plane) as writer,
-        ScorerProcess(
+    with ClusterWriter(plane) as writer:
+        for name, watts in (("weak", 30), ("strong", 900), ("medium", 400)):
+            writer.create(our_node(name, cpu=8, labels={WATTS: str(watts)}))
+        with ScorerProcess(
             tmp_path / "schedule",
             "--kubeconfig",
             plane.write_kubeconfig("admin", plane.token),
@@ -183,18 +184,14 @@ def test_a_live_loop_places_and_binds_pods_by_it(site: Path, config: Path, plane
             settings=settings,
             command="schedule",
             environment={"PYTHONPATH": f"{site}:{ROOT}"},
-        ) as process,
-    ):
-        for name, watts in (("weak", 30), ("strong", 900), ("medium", 400)):
-            writer.create(our_node(name, cpu=8, labels={WATTS: str(watts)}))
-        unlicensed = our_pod("unlicensed")
-        unlicensed["metadata"]["labels"] = {"licence": "none"}
-        writer.create_many([our_pod("cart", cpu="2"), our_pod("huge", cpu="7.5"), unlicensed])
-        assert eventually(lambda: nodes_of(writer, "cart") == {"cart": "strong"}), process.log[-3000:]
-        assert eventually(lambda: (site / "bound").exists())
-        assert "cart strong" in (site / "bound").read_text()
-        assert eventually(lambda: "plugin Licences: no licence is left" in json.dumps(writer.list_all("pods")))
-        assert nodes_of(writer, "unlicensed") == {"unlicensed": ""}
+        ) as process:
+            unlicensed = our_pod("unlicensed")
+            unlicensed["metadata"]["labels"] = {"licence": "none"}
+            writer.create_many([our_pod("cart", cpu="2"), unlicensed])
+            assert eventually(lambda: nodes_of(writer, "cart") == {"cart": "strong"}), process.log[-3000:]
+            assert eventually(lambda: bound.exists() and "cart strong" in bound.read_text())
+            assert eventually(lambda: "plugin Licences: no licence is left" in json.dumps(writer.list_all("pods")))
+            assert nodes_of(writer, "unlicensed") == {"unlicensed": ""}
 
 
 def test_the_diff_of_the_page_is_in_the_tree() -> None:

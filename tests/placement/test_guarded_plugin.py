@@ -141,6 +141,19 @@ def test_what_fails_again_is_counted_and_logged_once_a_minute(caplog: pytest.Log
     assert (sample.labels, sample.value) == ({"plugin": "Made", "point": "filter", "kind": "raised"}, 4)
 
 
+def test_what_pods_went_on_without_is_said_for_a_minute() -> None:
+    now = [0.0]
+    skipped, failing = (GuardedPlugin(Made(raises, on), clock=lambda: now[0]) for on in ("skip", "fail"))
+    assert filter_of(skipped).trouble() == ""
+    for guard in (skipped, failing):
+        filter_of(guard).filter(POD, VIEW)
+    said = "plugin Made failed in filter: ValueError: a mistake"
+    assert filter_of(skipped).trouble() == score_of(skipped).trouble() == said
+    assert filter_of(failing).trouble() == "", "pods did not go on: they say so themselves"
+    now[0] = 60.0
+    assert filter_of(skipped).trouble() == ""
+
+
 def test_like_pods_go_together_if_it_says_that_it_reads_nodes_only() -> None:
     class OfNodes(Made):
         reads_nodes_only = True

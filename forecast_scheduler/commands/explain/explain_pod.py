@@ -145,7 +145,9 @@ class _ByProfile:
 
         def judge(looked: Looked) -> Judgement:
             words, chosen = self._component.words, world.policies.choose(looked.pod)
-            judged = judgement_of(looked, world.loop.tables.view, component=words, chosen=chosen)
+            troubles = world.loop.profiles[looked.pod.scheduler_name].troubles()
+            view = world.loop.tables.view
+            judged = judgement_of(looked, view, component=words, chosen=chosen, not_applied=troubles)
             return replace(judged, ahead=world.loop.placed, runs_on=pod.node)
 
         def on_look(looked: Looked) -> None:
