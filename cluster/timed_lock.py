@@ -76,13 +76,15 @@ class TimedLock(Generic[T]):
         now = perf_counter()
         seconds, holder = now - self._since, ""
         self.held.add(seconds)
-        if seconds > _SLOW_SECONDS:
-            holder = _holder(sys._getframe(1))
-            if now - self._named.get(holder, -_QUIET_SECONDS) < _QUIET_SECONDS:
-                holder = ""
-            else:
-                self._named[holder] = now
-        self._lock.release()
+        try:
+            if seconds > _SLOW_SECONDS:
+                holder = _holder(sys._getframe(1))
+                if now - self._named.get(holder, -_QUIET_SECONDS) < _QUIET_SECONDS:
+                    holder = ""
+                else:
+                    self._named[holder] = now
+        finally:
+            self._lock.release()
         if holder:
             fields = {"by": holder, "in_thread": threading.current_thread().name}
             logger.info("the tables were held for %.2f s: others waited", seconds, extra=fields)

@@ -28,7 +28,7 @@ from prometheus_client.registry import Collector
 from base.arrays import Bools, Ints
 from base.errors import ForecastError
 from kube.objects.objects import PodInfo
-from placement.cluster_events import NODE_EVENTS
+from placement.cluster_events import NODE_EVENTS, ClusterEvent, Hint
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.filters.rejections import found
 from placement.node_plugin import NodeArrays, NodePlugin
@@ -175,7 +175,8 @@ class PluginFilter(Filter):
     def __init__(self, guard: GuardedPlugin) -> None:
         self.name, self._guard, self._nodes_only = guard.name, guard, guard.plugin.reads_nodes_only
         self._reason = guard.plugin.reason or f"node(s) were rejected by plugin {guard.name}"
-        if self._nodes_only:
+        self._has_failed = False
+        if self._nodes_only and guard.is_skipped_on_error:
             self.woken_by = NODE_EVENTS
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
@@ -184,11 +185,17 @@ class PluginFilter(Filter):
         nodes = np.zeros(view.n_rows, dtype=bool)
         try:
             nodes[rows] = ~self._guard.ask_about_nodes("filter", pod, view, rows)
+            self._has_failed = False
         except PluginFailed as failure:
+            self._has_failed = True
             if self._guard.is_skipped_on_error:
                 return ()
             return found(~nodes, view, str(failure), preemptible=False, about_pod=True)
         return found(nodes, view, self._reason, preemptible=not self._nodes_only)
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """A failure passes by itself: any event is worth another attempt."""
+        return Hint.of(self._has_failed or not self._nodes_only or event.kind in NODE_EVENTS)
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
         return None if self._nodes_only else pod.uid

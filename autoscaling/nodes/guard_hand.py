@@ -47,7 +47,6 @@ _AT_ONCE: Final = 16
 _PAGE: Final = 500
 _FOREIGN_SECONDS: Final = 600.0
 """A node that others keep is looked at again after this time."""
-"""To remove a mark before the process ends, against kubelets that write their nodes at the same time."""
 
 
 class _Page(msgspec.Struct):

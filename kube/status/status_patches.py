@@ -149,7 +149,8 @@ class StatusPatches:
                 why = f"the API server forbids it (403): grant patch on {one.right}"
                 self._notice.failed(why, part=one.right)
             else:
-                self._sent[one.path] = replace(one, wanted=None), self._sent[one.path][1]  # so that it is tried soon
+                if answer.status != 404:  # so that it is tried soon
+                    self._sent[one.path] = replace(one, wanted=None), self._sent[one.path][1]
                 # It has just been deleted or changed, as the watch will show; or this replica does not lead any more.
                 if answer.status not in (404, 409, NOT_SENT):
                     self._notice.failed(f"{one.path}: {answer.text}"[:500], part=one.right)

@@ -23,6 +23,7 @@ from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
 from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter
+from placement.guarded_plugin import PluginFailed
 from placement.plugins import Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.cycle.cycle_times import CycleTimes, Point
@@ -123,13 +124,15 @@ class SchedulingCycle:
         try:
             yield
         except Exception as error:
-            logger.exception("pods could not be placed", extra={"pod": pods[0].pod.name, "like_it": len(pods)})
+            message = str(error)
+            if not isinstance(error, PluginFailed):  # that is logged where it was called
+                logger.exception("pods could not be placed", extra={"pod": pods[0].pod.name, "like_it": len(pods)})
+                message = f"placing the pod failed ({type(error).__name__}: {error}): the log says more"
             del decisions.placed[before[0] :], decisions.rejected[before[1] :], decisions.unfinished[before[2] :]
             for queued in pods:
                 seat = self._cluster.state.seat_of.get(queued.pod.uid)
                 if seat is not None and queued.pod.uid in self._cluster.assumed:
                     self._give_back(queued.pod, seat.node)
-            message = f"placing the pod failed ({type(error).__name__}: {error}): the log says more"
             decisions.rejected.append(Rejected(pods, frozenset(), message))
 
     # Single pods

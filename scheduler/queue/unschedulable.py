@@ -85,6 +85,8 @@ class UnschedulablePods:
             cohort = self._cohorts[key] = Cohort(key, pod.pod, self._asking.questions(pod.pod, pod.rejected_by))
             for kind in _kinds(cohort.questions):
                 self._listening[kind][cohort] = cohort.questions.get(kind)
+            # Whatever a filter says of namespaces: their labels may give the pod another policy, with other filters.
+            self._listening[EventKind.NAMESPACE_CHANGED][cohort] = None
         cohort.pods[pod] = None
         pod.cohort = cohort
 
@@ -96,8 +98,8 @@ class UnschedulablePods:
         del cohort.pods[pod]
         if not cohort.pods:
             del self._cohorts[cohort.key]
-            for kind in _kinds(cohort.questions):
-                self._listening[kind].pop(cohort, None)
+            for listening in self._listening.values():
+                listening.pop(cohort, None)
 
     def woken_by(self, event: ClusterEvent) -> list[Cohort]:
         """Those that the event may help."""

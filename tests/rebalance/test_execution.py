@@ -82,7 +82,15 @@ def test_a_single_replica_moves_by_a_surge(site: Site) -> None:
 
 def _spec(n_moves: int) -> PlanSpec:
     moves = tuple(
-        MoveSpec("n" * 63, "p" * 253, f"{n:064d}", "s" * 253, source="a" * 253, to="b" * 253, reason="r" * 512)
+        MoveSpec(
+            "n" * 63,
+            "p" * 253,
+            f"{n:064d}",
+            f"{'s' * 126}/{'s' * 126}",
+            source="a" * 253,
+            to="b" * 253,
+            reason="r" * 512,
+        )
         for n in range(n_moves)
     )
     return PlanSpec(created_at=moment(1.8e9), trigger=Trigger.NIGHT, mode=PlanMode.ON, moves=moves)

@@ -68,7 +68,7 @@ def test_so_many_are_written_a_second() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "sent", "next_"), [(500, "a", "b"), (0, "a", "b"), (422, "ab", ""), (409, "ab", ""), (404, "ab", "")]
+    ("status", "sent", "next_"), [(500, "a", "b"), (0, "a", "b"), (422, "ab", ""), (409, "ab", "")]
 )
 def test_a_failure_is_tried_again_after_two_seconds_and_the_rest_waits_if_it_would_meet_the_same(
     status: int, sent: str, next_: str
@@ -78,6 +78,12 @@ def test_a_failure_is_tried_again_after_two_seconds_and_the_rest_waits_if_it_wou
     assert server.step(change("a"), change("b"), at=100) == sent
     assert server.step(change("a"), change("b"), at=101) == next_
     assert server.step(change("a"), at=102) == "a"
+
+
+def test_an_object_that_is_gone_is_left_to_the_watch() -> None:
+    server = Server()
+    server.statuses["a"] = 404
+    assert [server.step(change("a"), at=at) for at in (100, 102, 131)] == ["a", "", "a"]
 
 
 def test_a_missing_right_leaves_the_others_of_its_kind_unasked_and_waits_thirty_seconds() -> None:
