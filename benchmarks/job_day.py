@@ -46,7 +46,8 @@ from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
 from cluster.runs.expected import EXPECTED_RUN_ANNOTATION, said_run
 from cluster.state_source import StateSource
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.resources import CPU, HOT_SHARE, MEMORY
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import CPU, MEMORY
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind, decode_pod
 from kube.decoding.jobs import JobInfo

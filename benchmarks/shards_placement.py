@@ -25,7 +25,8 @@ import numpy as np
 
 from benchmarks.harness import command_line, finish, machine_load, numbers, outcome
 from benchmarks.schedule_answered import cluster_with_zones, fill, still_scorer, waiting_pods
-from forecast.resources import CPU, HOT_SHARE
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import CPU
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.decoding.decoding import Kind

@@ -32,12 +32,17 @@ def main() -> int:
         "--config",
         type=Path,
         metavar="FILE",
-        help="settings: prometheus.cluster goes into every query, prometheus.queries are those that are recorded",
+        help="settings: prometheus.cluster goes into every query, prometheus.queries are those that are recorded, "
+        "nodes above hot_share are marked and alerted of",
     )
     arguments = parser.parse_args()
     try:
-        settings = load_settings(arguments.config, {}).prometheus
-        texts = {**alerting_files(arguments.runbooks, settings), **dashboard_files(settings.cluster)}
+        settings = load_settings(arguments.config, {})
+        hot, prometheus = settings.hot_share, settings.prometheus
+        texts = {
+            **alerting_files(arguments.runbooks, prometheus, hot),
+            **dashboard_files(prometheus.cluster, hot),
+        }
     except InputError as error:
         parser.error(str(error))
     made = {arguments.output / path: text for path, text in texts.items()}

@@ -32,9 +32,6 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("log", "bytes/s", "log_bytes_per_second"),
 )
 CPU, MEMORY, DISK, NETWORK, LOG = range(5)
-HOT_SHARE = 0.8
-"""A node is hot above this share of its capacity: there latency leaves its flat part."""
-
 HOT_RESOURCES: tuple[int, ...] = tuple(i for i, r in enumerate(RESOURCES) if r.counts_as_hot)
 
 

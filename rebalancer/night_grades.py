@@ -14,7 +14,8 @@ import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Ints
 from base.errors import InputError
-from forecast.resources import HOT_RESOURCES, HOT_SHARE
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import HOT_RESOURCES
 from rebalancer.rebalance_settings import RebalanceMode, TrustOptions
 
 Penalty = Callable[[AnyFloats], AnyFloats]

@@ -18,7 +18,8 @@ from cluster.live_tables import LiveTables
 from cluster.predicted.node_load import PeakHours
 from cluster.predicted.unknown_capacity import limited
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
-from forecast.resources import HOT_RESOURCES, HOT_SHARE, resource_index
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import HOT_RESOURCES, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets

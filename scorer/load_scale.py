@@ -1,7 +1,7 @@
 """The colours of a node's predicted or measured load, as a share of its capacity: page, dashboards, terminal.
 
-Blue is calm, yellow is hot (above HOT_SHARE), red is more than the node has (above FULL_SHARE). The scale has no green,
-which some readers do not distinguish from red.
+Blue is calm, yellow is hot (above the setting `hot_share`), red is more than the node has (above FULL_SHARE). The
+scale has no green, which some readers do not distinguish from red.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import math
 from typing import Final, NamedTuple
 
 from base.load_colours import FULL_COLOUR, HOT_COLOUR
-from forecast.resources import HOT_SHARE
 
 FULL_SHARE: Final = 1.0
 """All that a node has."""
@@ -28,14 +27,20 @@ class LoadColour(NamedTuple):
     dark: str
 
 
-LOAD_SCALE: Final = (
-    LoadColour(0.0, "#f4f7f9", "#25303a"),
-    LoadColour(0.4, "#b9d6dc", "#2f5964"),
-    LoadColour(0.7, "#5fa3b0", "#5fa3b0"),
-    LoadColour(HOT_SHARE, HOT_COLOUR, HOT_COLOUR),
-    LoadColour(FULL_SHARE, FULL_COLOUR, FULL_COLOUR),
-    LoadColour(1.2, "#6d1a36", "#ff8fa3"),
-)
+HIGHEST_SHARE: Final = 1.2
+"""The colours change up to here."""
+
+
+def load_scale(hot: float) -> tuple[LoadColour, ...]:
+    """The colours by rising shares. hot: share of its capacity above which a node is hot"""
+    return (
+        LoadColour(0.0, "#f4f7f9", "#25303a"),
+        LoadColour(hot / 2, "#b9d6dc", "#2f5964"),
+        LoadColour(round(hot * 7 / 8, 6), "#5fa3b0", "#5fa3b0"),
+        LoadColour(hot, HOT_COLOUR, HOT_COLOUR),
+        LoadColour(FULL_SHARE, FULL_COLOUR, FULL_COLOUR),
+        LoadColour(HIGHEST_SHARE, "#6d1a36", "#ff8fa3"),
+    )
 
 
 def percent(share: float | None, *, digits: int = 0) -> str:

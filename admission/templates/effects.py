@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Floats, Ints
-from forecast.resources import HOT_SHARE
+from forecast.hot_share import HOT_SHARE
 
 FEWEST_PODS: Final = 5
 """Of each group, to compare them at all."""

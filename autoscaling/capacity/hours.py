@@ -17,7 +17,8 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.resources import HOT_RESOURCES, HOT_SHARE, MEMORY
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import HOT_RESOURCES, MEMORY
 from scorer.replay.curves import CurveForecast
 from scorer.replay.recording import Recording
 

@@ -15,7 +15,8 @@ from autoscaling.autoscale_settings import RequestOptions
 from autoscaling.requests.rounding import readable_bytes, readable_cores
 from autoscaling.requests.use import PodUseOfService
 from base.arrays import Floats, Ints
-from forecast.resources import CPU, HOT_RESOURCES, HOT_SHARE, MEMORY
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import CPU, HOT_RESOURCES, MEMORY
 from forecast.service_key import ServiceKey
 
 # What the CPU request of a pod has to cover in each half hour, so that nodes full of requests stay cool.

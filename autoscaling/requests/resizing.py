@@ -17,7 +17,8 @@ from autoscaling.requests.rounding import LEAST_CORES
 from autoscaling.services_ahead import ServicesAhead
 from base.arrays import Bools, Floats
 from cluster.live_tables import LiveTables
-from forecast.resources import CPU, HOT_SHARE, MEMORY, RESOURCES
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 
 _SAME: Final = 1e-9

@@ -9,12 +9,7 @@ from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
 from dashboards.alerting.peaks import THREE_DAYS
-from forecast.resources import HOT_SHARE
 from scorer.load_scale import FULL_SHARE
-
-_HOT: Final = HOT_SHARE
-"""Of the expected peak. Memory counts here, too: it makes no node half hour of a replay hot, since it does not slow a
-node down before it runs out; a person wants to know before that."""
 
 _OVER: Final = FULL_SHARE
 """Of the upper bound (95 %), which holds on 19 days of 20: more than there is. CPU is throttled, memory is taken from
@@ -58,8 +53,12 @@ _PROCESS: Final = "by (cluster, job)"
 _REPLICA: Final = "(cluster, job, instance)"
 
 
-def forecast_alerts() -> list[Alert]:
-    """Of every process that has a scorer inside; one alert whatever the number of replicas."""
+def forecast_alerts(hot: float) -> list[Alert]:
+    """Of every process that has a scorer inside; one alert whatever the number of replicas.
+
+    hot : of the expected peak, the setting `hot_share`. Memory counts here, too: it makes no node half hour of a replay
+          hot, since it does not slow a node down before it runs out; a person wants to know before that
+    """
     # Usage that never came has no age; then it is that of the process.
     never = (
         "time() - process_start_time_seconds"
@@ -68,7 +67,7 @@ def forecast_alerts() -> list[Alert]:
     unknown = f"max {_PROCESS} (forecast_unknown_service_pods)"
     pods = f'max {_PROCESS} (forecast_cluster_objects{{kind="pods"}})'
     return [
-        *_hot_spots(),
+        *_hot_spots(hot),
         *(
             Alert(
                 "ForecastModelStale",
@@ -176,9 +175,9 @@ def forecast_alerts() -> list[Alert]:
     ]
 
 
-def _hot_spots() -> list[Alert]:
+def _hot_spots(hot: float) -> list[Alert]:
     """One alert for a cluster, which names its nodes: an evening has one notification, two if it becomes critical."""
-    expected, bound = (_too_full(quantile, limit) for quantile, limit in (("0.5", _HOT), ("0.95", _OVER)))
+    expected, bound = (_too_full(quantile, limit) for quantile, limit in (("0.5", hot), ("0.95", _OVER)))
     return [
         Alert(
             "ForecastHotSpotTonight",
@@ -194,15 +193,15 @@ def _hot_spots() -> list[Alert]:
                 Severity.INFO,
                 expected,
                 "unless",
-                f"will probably be over {_HOT:.0%}",
+                f"will probably be over {hot:.0%}",
                 "Expected peaks that are still to come, of pods that nothing of ours has placed yet.",
             ),
             (
                 Severity.WARNING,
                 expected,
                 "and",
-                f"will probably be over {_HOT:.0%}",
-                f"Expected peaks that are still to come are over {_HOT:.0%} of what the nodes have.",
+                f"will probably be over {hot:.0%}",
+                f"Expected peaks that are still to come are over {hot:.0%} of what the nodes have.",
             ),
             (
                 Severity.CRITICAL,

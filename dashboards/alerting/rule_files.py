@@ -20,6 +20,7 @@ from dashboards.alerting.peaks import INTERVAL_SECONDS, node_peaks
 from dashboards.alerting.rebalancing_alerts import rebalancing_alerts
 from dashboards.alerting.services import service_peaks
 from dashboards.alerting.tenant_alerts import tenant_alerts
+from forecast.hot_share import HOT_SHARE
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 from trainer.prometheus.recording_rules import of_cluster, prometheus_rule, rule_file, rule_file_text
 
@@ -29,15 +30,18 @@ RUNBOOKS: Final = "docs/operate/alerts.md"
 _MADE_BY: Final = "python -m dashboards"
 
 
-def files(runbooks: str = RUNBOOKS, settings: PrometheusOptions | None = None) -> dict[str, str]:
+def files(
+    runbooks: str = RUNBOOKS, settings: PrometheusOptions | None = None, hot: float = HOT_SHARE
+) -> dict[str, str]:
     """Path below dashboards/ -> text.
 
     runbooks : address of docs/operate/alerts.md, where alerts link to
     settings : queries that are recorded, and the cluster that all rules are about
+    hot      : share of its capacity above which a node is hot
     """
     settings = settings or PrometheusOptions()
     cluster = settings.cluster
-    peaks, alerts = of_cluster(_peaks(), cluster), of_cluster(_alerts(runbooks, cluster), cluster)
+    peaks, alerts = of_cluster(_peaks(), cluster), of_cluster(_alerts(runbooks, cluster, hot), cluster)
     recording = rule_file(settings.templates, settings.step_seconds, settings.log_source, cluster)
     objects = (
         prometheus_rule(recording, name="forecast-scheduler-recording"),
@@ -51,10 +55,10 @@ def files(runbooks: str = RUNBOOKS, settings: PrometheusOptions | None = None) -
     }
 
 
-def alert_groups() -> dict[str, list[Alert]]:
-    """All alerts, by the name of their group."""
+def alert_groups(hot: float = HOT_SHARE) -> dict[str, list[Alert]]:
+    """All alerts, by the name of their group. hot: share of its capacity above which a node is hot"""
     return {
-        "forecast": forecast_alerts(),
+        "forecast": forecast_alerts(hot),
         "forecast-scheduling": loop_alerts(),
         "forecast-rebalancing": rebalancing_alerts(),
         "forecast-autoscaling": autoscaling_alerts(),
@@ -70,10 +74,10 @@ def _peaks() -> dict[str, Any]:
     return {"groups": [{"name": name, "interval": interval, "rules": rules} for name, rules in groups.items()]}
 
 
-def _alerts(runbooks: str, cluster: Mapping[str, str]) -> dict[str, Any]:
+def _alerts(runbooks: str, cluster: Mapping[str, str], hot: float) -> dict[str, Any]:
     return {
         "groups": [
             {"name": name, "rules": [alert.rule(runbooks, cluster) for alert in alerts]}
-            for name, alerts in alert_groups().items()
+            for name, alerts in alert_groups(hot).items()
         ]
     }

@@ -16,29 +16,27 @@ from dashboards.panels.marks import marks
 from dashboards.panels.plots import GREEN, ORANGE, RED, Limits, Query, bars, columns, lines, values
 from dashboards.panels.selecting import Variable, own, top, variable, where
 from dashboards.panels.units import COUNT, DATE, RATIO, SHARE, resource_unit
-from forecast.resources import HOT_SHARE, RESOURCES
+from forecast.resources import RESOURCES
 from scorer.load_scale import FULL_SHARE
-
-_HOT: Final[Limits] = ((HOT_SHARE, HOT_COLOUR), (FULL_SHARE, FULL_COLOUR))
-"""Above HOT_SHARE a node is hot, and there we alert (docs/operate/alerts.md)."""
 
 _NODE: Final = "by (cluster, node, resource)"
 _SERVICE: Final = "by (cluster, namespace, kind, name, resource)"
 _SELECTED: Final = {"node": "$node", "resource": "$resource"}
 
 
-def peaks() -> Board:
-    """The dashboard."""
+def peaks(hot: float) -> Board:
+    """The dashboard. hot: share of its capacity above which a node is hot, and we alert (docs/operate/alerts.md)"""
+    limits: Limits = ((hot, HOT_COLOUR), (FULL_SHARE, FULL_COLOUR))
     return Board(
         uid="forecast-peaks",
         title="Forecast / Peaks",
         text="Predicted against actual peaks of nodes and services, and where it will be hot tonight.",
         parts=[
-            Part("Tonight", _tonight()),
-            Part("Nodes: $resource", _nodes(), repeat="resource"),
+            Part("Tonight", _tonight(hot, limits)),
+            Part("Nodes: $resource", _nodes(limits), repeat="resource"),
             Part("How good the forecast is", _quality()),
-            Part("Evenness of the nodes, before and after adoption", _spread()),
-            Part("A shadow beside the real placement", _shadow()),
+            Part("Evenness of the nodes, before and after adoption", _spread(limits)),
+            Part("A shadow beside the real placement", _shadow(limits)),
             *(Part(f"Services: {one.name}", _services(one.name)) for one in RESOURCES),
         ],
         variables=[*(variable(name) for name in ("cluster", "node", "resource", "namespace")), _service(), top()],
@@ -68,7 +66,7 @@ def _known(share: str) -> str:
     return f"({share} unless on (cluster, node, resource) forecast_node_capacity_assumed)"
 
 
-def _tonight() -> list[Placed]:
+def _tonight(hot: float, limits: Limits) -> list[Placed]:
     bound, tomorrow = _known(_peak_share("0.95")), _known(_peak_share("0.95", day="tomorrow"))
     hottest = f"topk($top, {bound})"
     at = f"max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{where(**_SELECTED, day='today')})"
@@ -78,17 +76,17 @@ def _tonight() -> list[Placed]:
         figure(
             "Highest upper bound today",
             "The upper bound (95 %) of what is to come today on the hottest node, as a share of what it has. It is "
-            f"wrong on one node day of twenty. Above {HOT_SHARE:.0%} latency leaves its flat part.",
+            f"wrong on one node day of twenty. Above {hot:.0%} latency leaves its flat part.",
             f"max ({bound})",
             SHARE,
-            _HOT,
+            limits,
             width=5,
         ),
         figure(
             "Nodes that will be hot today",
-            f"Nodes whose upper bound (95 %) of what is to come today passes {HOT_SHARE:.0%} of capacity in any of the "
+            f"Nodes whose upper bound (95 %) of what is to come today passes {hot:.0%} of capacity in any of the "
             "selected resources.",
-            f"count (max by (cluster, node) ({bound}) > {HOT_SHARE}) or vector(0)",
+            f"count (max by (cluster, node) ({bound}) > {hot}) or vector(0)",
             COUNT,
             ((1, ORANGE),),
             width=5,
@@ -96,7 +94,7 @@ def _tonight() -> list[Placed]:
         figure(
             "Nodes that will be hot tomorrow",
             "The same of tomorrow: what can still be moved in time.",
-            f"count (max by (cluster, node) ({tomorrow}) > {HOT_SHARE}) or vector(0)",
+            f"count (max by (cluster, node) ({tomorrow}) > {hot}) or vector(0)",
             COUNT,
             ((1, ORANGE),),
             width=5,
@@ -127,7 +125,7 @@ def _tonight() -> list[Placed]:
                 "Nodes by the upper bound (95 %) of what is to come today, as a share of capacity, highest first.",
                 Query(hottest, "{{node}} {{resource}}"),
                 unit=SHARE,
-                limits=_HOT,
+                limits=limits,
                 most=1,
             ),
             height=10,
@@ -145,7 +143,7 @@ def _tonight() -> list[Placed]:
                 },
                 unit=SHARE,
                 units={"at": DATE, "free now": SHARE},
-                limits=_HOT,
+                limits=limits,
                 hidden=("cluster",),
                 sort_by="upper bound (95 %)",
             ),
@@ -154,7 +152,7 @@ def _tonight() -> list[Placed]:
     ]
 
 
-def _nodes() -> list[Placed]:
+def _nodes(limits: Limits) -> list[Placed]:
     """Of those whose peak is highest at the end of the time shown, so that lines do not come and go."""
     shown = f"and on (cluster, node, resource) topk($top, {_peak_share('0.95', at=' @ end()')})"
     usage, highest = "forecast:node_usage_share", "forecast:node_peak:1d"
@@ -171,7 +169,7 @@ def _nodes() -> list[Placed]:
                 Query(f"{_of_half_hours(predicted, '0.5')} {shown}", "{{node}} expected", "dashed"),
                 Query(f"{_of_half_hours(predicted, '0.95')} {shown}", "{{node}} bound", "dotted"),
                 unit=SHARE,
-                limits=_HOT,
+                limits=limits,
             ),
             height=9,
         ),
@@ -186,7 +184,7 @@ def _nodes() -> list[Placed]:
                 Query(f"{_peak_share('0.5', as_of='midnight')} {shown}", "{{node}} expected", "dashed"),
                 Query(f"{_peak_share('0.95', as_of='midnight')} {shown}", "{{node}} bound", "dotted"),
                 unit=SHARE,
-                limits=_HOT,
+                limits=limits,
             ),
             height=9,
         ),
@@ -261,7 +259,7 @@ def _quality() -> list[Placed]:
     ]
 
 
-def _spread() -> list[Placed]:
+def _spread(limits: Limits) -> list[Placed]:
     return [
         Placed(
             lines(
@@ -282,13 +280,13 @@ def _spread() -> list[Placed]:
                 Query(f"max by (cluster, resource) ({_actual_peaks()})", "{{cluster}} {{resource}} highest"),
                 Query(f"avg by (cluster, resource) ({_actual_peaks()})", "{{cluster}} {{resource}} mean", "dashed"),
                 unit=SHARE,
-                limits=_HOT,
+                limits=limits,
             ),
         ),
     ]
 
 
-def _shadow() -> list[Placed]:
+def _shadow(limits: Limits) -> list[Placed]:
     by_resource = "by (cluster, resource)"
     real, shadow = _peak_share("0.95"), _shadow_peak_share()
     return [
@@ -301,7 +299,7 @@ def _shadow() -> list[Placed]:
                 Query(f"max {by_resource} ({real})", "{{cluster}} {{resource}} real"),
                 Query(f"max {by_resource} ({shadow})", "{{cluster}} {{resource}} shadow", "dashed"),
                 unit=SHARE,
-                limits=_HOT,
+                limits=limits,
             ),
         ),
         Placed(

@@ -8,14 +8,13 @@ from dashboards.panels.layout import Placed, figure
 from dashboards.panels.plots import ORANGE, RED, Query, lines, values
 from dashboards.panels.selecting import of_leader, where
 from dashboards.panels.units import COUNT
-from forecast.resources import HOT_SHARE
 
 _MODES: Final = {0: "off", 1: "shadow", 2: "on"}
 _OF_AN_HOUR: Final = "[1h]"
 _LEADS: Final = "forecast_rebalance_leading"
 
 
-def rebalancing() -> list[Placed]:
+def rebalancing(hot: float) -> list[Placed]:
     """The panels. Every replica looks at what would help; the one that leads acts."""
     return [
         _mode(),
@@ -51,7 +50,7 @@ def rebalancing() -> list[Placed]:
             "Pods that are being replaced on another node at this moment.",
             f"max ({of_leader('forecast_rebalance_moves_under_way' + where(job='$job'), _LEADS)})",
         ),
-        *_over_time(),
+        *_over_time(hot),
     ]
 
 
@@ -72,8 +71,8 @@ def _mode() -> Placed:
     )
 
 
-def _over_time() -> list[Placed]:
-    hot = f"max by (cluster, moves) (forecast_rebalance_hot_half_hours{where(job='$job')})"
+def _over_time(hot: float) -> list[Placed]:
+    half_hours = f"max by (cluster, moves) (forecast_rebalance_hot_half_hours{where(job='$job')})"
     gain = of_leader("forecast_rebalance_night_gain" + where(job="$job"), _LEADS)
     moves = f"increase(forecast_rebalance_moves_total{where(job='$job')}{_OF_AN_HOUR})"
     evictions = f"increase(forecast_rebalance_evictions_total{where(job='$job')}{_OF_AN_HOUR})"
@@ -81,10 +80,10 @@ def _over_time() -> list[Placed]:
         Placed(
             lines(
                 "Hot half hours, before and after the moves",
-                f"Node half hours over {HOT_SHARE:.0%} of capacity that the forecast expects until tomorrow: as "
+                f"Node half hours over {hot:.0%} of capacity that the forecast expects until tomorrow: as "
                 "things are, and with the moves that help. What is left after them needs more nodes or a larger "
                 "budget.",
-                Query(hot, "{{cluster}} {{moves}}"),
+                Query(half_hours, "{{cluster}} {{moves}}"),
                 unit=COUNT,
             ),
             width=6,

@@ -23,7 +23,7 @@ _DEADLINE: Final[Limits] = ((0.1, ORANGE), (0.2, RED))
 _RATE: Final = "[$__rate_interval]"
 
 
-def scheduling() -> Board:
+def scheduling(hot: float) -> Board:
     """The dashboard."""
     return Board(
         uid="forecast-scheduling",
@@ -36,7 +36,7 @@ def scheduling() -> Board:
             Part("Queue", _queue()),
             Part("Decisions: by policy and level, advice against what was done", _decisions()),
             Part("The extender and the webhook", _answers()),
-            Part("The rebalancer", rebalancing()),
+            Part("The rebalancer", rebalancing(hot)),
         ],
         variables=[variable(name) for name in ("cluster", "job", "profile")],
         annotations=marks(),

@@ -90,7 +90,7 @@ def nodes(
     remote = (scorer, token_file, ca, client_cert, client_key)
     with _reports(shell.settings, remote, (cluster, kubeconfig, models, prometheus, history, at)) as reports:
         found = reports.nodes(by_peak=True, top=top, day=day)
-    shell.show(nodes_table(found))
+    shell.show(nodes_table(found, shell.settings.hot_share))
     if found.peak_hours is None:
         shell.say("there is no forecast: no model has been published, or none can be used")
     write_figures(json, msgspec.to_builtins(found))
@@ -128,7 +128,7 @@ def node(
     remote = (scorer, token_file, ca, client_cert, client_key)
     with _reports(shell.settings, remote, (cluster, kubeconfig, models, prometheus, history, at)) as reports:
         report = reports.node_report(name, day=day, top=top)
-    shell.show(node_tables(report), node_lines(report))
+    shell.show(node_tables(report, shell.settings.hot_share), node_lines(report))
     write_figures(json, msgspec.to_builtins(report))
 
 

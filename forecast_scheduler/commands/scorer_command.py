@@ -70,8 +70,8 @@ def scorer(
         live, background = prepared.scorer, prepared.background
         stack.enter_context(prepared.following(scored_by_policy(live, provider)))
         access = kubernetes_access(settings.scorer, inputs.kubeconfig or settings.scorer.kubeconfig)
-        hosts = hosts_of(settings.scorer)
-        app = create_app(live, settings.scorer, access=access, collectors=collectors, hosts=hosts)
+        hosts, hot = hosts_of(settings.scorer), settings.hot_share
+        app = create_app(live, settings.scorer, access=access, collectors=collectors, hosts=hosts, hot=hot)
         server = ScorerServer(app, settings.scorer, on_started=lambda url: shell.say(f"scorer: {url}"))
         with background:
             server.run()

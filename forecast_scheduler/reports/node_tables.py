@@ -12,7 +12,6 @@ from rich.text import Text
 from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from cluster.degradation import Level
 from cluster.predicted.node_load import NEXT_24_HOURS
-from forecast.resources import HOT_SHARE
 from forecast_scheduler.reports.table_format import amount, plain, titled_table
 from scorer.answers import NodeReport, Nodes, NodeSummary, Peak, PodOnNode
 from scorer.highest_peak import bound_share, clock, peak_words
@@ -22,8 +21,8 @@ _BAR: Final = 40
 """Characters of a bar at 100 %."""
 
 
-def nodes_table(found: Nodes) -> Table:
-    """One row per node, as listed."""
+def nodes_table(found: Nodes, hot: float) -> Table:
+    """One row per node, as listed. hot: share of its capacity above which a node is hot"""
     hours = "" if found.peak_hours is None else f", expected peaks of {_hours(found.peak_hours)}"
     title = f"{len(found.nodes)} of {found.n_nodes} nodes{hours}"
     remarks = ["; ".join(_remarks(node)) for node in found.nodes]
@@ -40,7 +39,7 @@ def nodes_table(found: Nodes) -> Table:
     for node, remark in zip(found.nodes, remarks, strict=True):
         cells: list[str | Text] = [
             plain(node.name),
-            *_cells(node.peak, found.now.date()),
+            *_cells(node.peak, found.now.date(), hot),
             str(node.pods),
             plain(remark),
         ]
@@ -48,11 +47,11 @@ def nodes_table(found: Nodes) -> Table:
     return table
 
 
-def node_tables(report: NodeReport) -> Iterator[Table]:
+def node_tables(report: NodeReport, hot: float) -> Iterator[Table]:
     """The curve of the day, services by their share of the peak, and the largest pods with the best other node."""
     if report.peak is None:
         return
-    yield _curve_table(report, report.peak)
+    yield _curve_table(report, report.peak, hot)
     yield _services_table(report, report.peak)
     if report.largest:
         yield _pods_table(report, report.peak)
@@ -76,10 +75,10 @@ def _hours(peak_hours: str) -> str:
     return f"the {peak_hours}" if peak_hours == NEXT_24_HOURS else peak_hours
 
 
-def _cells(peak: Peak | None, today: date) -> tuple[Text, str, str, str]:
+def _cells(peak: Peak | None, today: date, hot: float) -> tuple[Text, str, str, str]:
     if peak is None:
         return Text(UNKNOWN), UNKNOWN, "", ""
-    return _coloured(peak.share), percent(bound_share(peak)), peak.resource, clock(peak.at, today)
+    return _coloured(peak.share, hot), percent(bound_share(peak)), peak.resource, clock(peak.at, today)
 
 
 def _remarks(node: NodeSummary) -> Iterator[str]:
@@ -95,12 +94,12 @@ def _words(level: Level) -> str:
     return level.name.lower().replace("_", " ")
 
 
-def _coloured(share: float | None) -> Text:
-    style = "" if share is None or share <= HOT_SHARE else HOT_COLOUR if share <= FULL_SHARE else FULL_COLOUR
+def _coloured(share: float | None, hot: float) -> Text:
+    style = "" if share is None or share <= hot else HOT_COLOUR if share <= FULL_SHARE else FULL_COLOUR
     return Text(percent(share), style=style)
 
 
-def _curve_table(report: NodeReport, peak: Peak) -> Table:
+def _curve_table(report: NodeReport, peak: Peak, hot: float) -> Table:
     """One row per hour: the higher of its half hours."""
     today = report.now.date()
     title = f"{plain(report.name)}, {_hours(report.peak_hours or '')}: {peak_words(peak, today)}, {report.pods} pods"
@@ -109,7 +108,7 @@ def _curve_table(report: NodeReport, peak: Peak) -> Table:
     for begin, end in _hours_of(report.starts):
         expected, bound = (max(curve[begin:end]) / capacity for curve in (report.expected, report.bound))
         bar = "█" * min(round(_BAR * max(expected, 0.0)), 2 * _BAR)
-        share = _coloured(expected)
+        share = _coloured(expected, hot)
         hour = clock(report.starts[begin].replace(minute=0), today)
         table.add_row(hour, Text(bar, style=share.style), share, percent(bound))
     return table

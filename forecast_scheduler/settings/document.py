@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from admission.webhook_settings import WebhookOptions
 from advisor.advice_settings import AdviseOptions
@@ -22,6 +22,7 @@ from autoscaling.autoscale_settings import AutoscaleOptions, CapacityOptions, Re
 from base.errors import InputError
 from base.setting_group import Country, SettingGroup, what_is_allowed
 from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_yaml
+from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.settings.sections import ExtenderSettings, PolicySettings, ScorerSettings, TrainSettings
 from placement.node_rule_settings import NodeRuleOptions
 from placement.plugin_options import PluginOptions
@@ -46,6 +47,15 @@ _MOVED: Final = {
 }
 """Keys that have another name since, and that. Those of schedule.job count for pods of every profile now; a queue with
 `profiles: [job]` takes those of jobs only (docs/use/queues.md)."""
+
+
+_HOT_BY_DEFAULT: Final = (
+    "rebalance.unforeseen.share",
+    "schedule.colocation.ceiling",
+    "schedule.job.ceiling",
+    "schedule.gpu.idle_cpu.ceiling",
+)
+"""Limits that are `hot_share` unless they are set."""
 
 
 class ModelsSettings(SettingGroup):
@@ -78,6 +88,11 @@ class ReplaySettings(SettingGroup):
 
 class Settings(SettingGroup):
     """All settings. Options of a command win over these."""
+
+    hot_share: float = Field(default=HOT_SHARE, gt=0, le=1)
+    """A node is hot above this share of its capacity: for commands, page, replay, capacity, requests, rebalancer,
+    alerts and dashboards. It is also the default of `rebalance.unforeseen.share`, `schedule.colocation.ceiling`,
+    `schedule.job.ceiling` and `schedule.gpu.idle_cpu.ceiling`."""
 
     history: str | None = None
     """Directory of the history, with usage.parquet and its neighbours, if `--history` is not given. A history that
@@ -125,6 +140,14 @@ class Settings(SettingGroup):
     plugins: dict[str, PluginOptions] = Field(default_factory=dict)
     """Plugins of other packages, by the name of their entry point (docs/extend/plugins.md). What is not named here is
     not loaded."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limits_follow_hot_share(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and "hot_share" in values:
+            for key in _HOT_BY_DEFAULT:
+                values = _filled_in(values, key.split("."), values["hot_share"])
+        return values
 
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:
@@ -191,6 +214,14 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
         inner = merged.get(key)
         merged[key] = _merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def _filled_in(values: Any, path: list[str], value: Any) -> Any:
+    """The values with one more at the end of the path, unless it is there."""
+    if not isinstance(values, Mapping):
+        return values  # a group that is made already, or a mistake that is found later
+    key, *below = path
+    return {key: value, **values} if not below else {**values, key: _filled_in(values.get(key, {}), below, value)}
 
 
 def _build(values: Mapping[str, Any], source: str) -> Settings:

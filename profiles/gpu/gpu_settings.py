@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from base.setting_group import Duration, SettingGroup
-from forecast.resources import HOT_SHARE
+from forecast.hot_share import HOT_SHARE
 
 
 class TideOptions(SettingGroup):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from base.setting_group import Duration, SettingGroup
-from forecast.resources import HOT_SHARE
+from forecast.hot_share import HOT_SHARE
 from placement.virtual_node_settings import ServerlessOptions
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from base.arrays import Bools, Floats, Floats32, Ints
 from base.errors import InputError
 from cluster.predicted.power_growth import MEMORY_LIMIT
-from forecast.resources import HOT_SHARE, RESOURCES
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import RESOURCES
 from rebalancer.planning.heat import n_hot_resources, node_heat, resources_that_count
 from rebalancer.planning.problem import Problem
 

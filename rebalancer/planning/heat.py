@@ -20,7 +20,8 @@ from typing import Final
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats
-from forecast.resources import CPU, HOT_RESOURCES, HOT_SHARE, MEMORY
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import CPU, HOT_RESOURCES, MEMORY
 from rebalancer.planning.problem import Problem
 
 RAMP: Final = ((0.7, 2.0), (HOT_SHARE, 6.0))

@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
+from forecast.hot_share import HOT_SHARE
 from scheduler import scheduling_answers
 from scheduler.scheduling_answers import SchedulingApi
 from scheduler.scheduling_metrics import SchedulingMetrics
@@ -53,6 +54,7 @@ def create_app(
     bodies: Iterable[type] = (),
     hosts: Hosts = ANY_HOST,
     judge: Judge | None = None,
+    hot: float = HOT_SHARE,
 ) -> FastAPI:
     """The process as an ASGI application. Raises InputError where a token file cannot be used.
 
@@ -62,10 +64,18 @@ def create_app(
     routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
     hosts      : names under which it is asked (serving/hosts.py)
     judge      : what the loops would do with a pod; None = explanations do not say it
+    hot        : share of its capacity above which the page calls a node hot
     """
     options = options or ScorerServiceOptions()
     exported = ScorerServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
     service = SchedulingService(scorer, options, exported, judge, scheduling=scheduling)
-    own = (queue_routes.router, state_routes.router, scores.explaining, forecasts.router, health.router, page_router())
+    own = (
+        queue_routes.router,
+        state_routes.router,
+        scores.explaining,
+        forecasts.router,
+        health.router,
+        page_router(hot),
+    )
     described = partial(describe, more=tuple(bodies))
     return assembled("forecast-scheduler schedule", service, (*own, *routers), described, access, hosts)

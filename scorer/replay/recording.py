@@ -16,6 +16,7 @@ from cluster.predicted.unknown_capacity import any_limit
 from forecast.assumed_capacity import assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.peak_weights import PeakWeights, complete_history
 from forecast.resources import CPU, MEMORY, RESOURCES
@@ -44,6 +45,7 @@ class Recording:
     allocatable : (n_nodes, 2) infinite = not known
     service_requests : (n_services, 2) what one more pod of a service would request, as known before the day of the
                   placement; 0 = none known
+    hot         : share of its capacity above which a node counts as hot
     """
 
     service: Ints
@@ -63,6 +65,7 @@ class Recording:
     assumed: Bools
     allocatable: Floats
     service_requests: Floats
+    hot: float = HOT_SHARE
 
     @property
     def known_capacity(self) -> Floats:
@@ -93,10 +96,11 @@ class Recording:
         return np.bincount(self.service[self.birth == 0], minlength=self.n_services).astype(np.float64)
 
 
-def record(history: History, pod_usage: PodUsage, window: ReplayWindow) -> Recording:
+def record(history: History, pod_usage: PodUsage, window: ReplayWindow, hot: float = HOT_SHARE) -> Recording:
     """Cut the window out of a history and its pods.
 
     pod_usage : holds at least the days of the window
+    hot       : share of its capacity above which a node counts as hot
     A slot in which a pod was there but not measured takes the mean of its service's pods as the history has it, else 0:
     of a history with attributed usage (scorer.replay.recording) that is the share of the nodes' usage. Nodes that
     were not there around the placement, or whose size is unknown, take part in nothing (`_playable`).

@@ -15,7 +15,8 @@ from base.arrays import AnyFloats, Bools, Floats
 from cluster.predicted.unknown_capacity import limited
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import node_load, peak_at
-from forecast.resources import HOT_RESOURCES, HOT_SHARE, RESOURCES
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import HOT_RESOURCES, RESOURCES
 from scorer.replay.curves import CurveForecast
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import Playback

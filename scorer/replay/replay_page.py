@@ -18,8 +18,8 @@ from base.arrays import Floats
 from base.html_report import embedded_plot, html_report
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
-from forecast.resources import CPU, HOT_SHARE
-from scorer.load_scale import LOAD_SCALE
+from forecast.resources import CPU
+from scorer.load_scale import HIGHEST_SHARE, load_scale
 from scorer.replay.remarks import no_gap_remarks, regression_remark
 from scorer.replay.replay import Replay
 from scorer.replay.replay_figures import RuleFigures
@@ -42,8 +42,6 @@ LABELS = {
     "oracle": "true future",
 }
 
-_RANGE = LOAD_SCALE[-1].share
-_SCALE = [[one.share / _RANGE, one.light] for one in LOAD_SCALE]
 _GRID = "#e6eaee"
 
 
@@ -71,13 +69,13 @@ def before_and_after(replay: Replay) -> go.Figure:
         )
     figure.update_layout(
         coloraxis={
-            "colorscale": _SCALE,
+            "colorscale": _scale(replay.recording.hot),
             "cmin": 0,
-            "cmax": _RANGE,
+            "cmax": HIGHEST_SHARE,
             "colorbar": {
                 "title": "CPU used",
                 "tickformat": ".0%",
-                "tickvals": [0, 0.4, 0.8, 1.0, 1.2],
+                "tickvals": [0, replay.recording.hot / 2, replay.recording.hot, 1.0, HIGHEST_SHARE],
                 "thickness": 14,
             },
         }
@@ -102,7 +100,7 @@ def evening_peaks(replay: Replay) -> go.Figure:
                 hovertemplate="node %{x} of the day: peak %{y:.0%}",
             )
         )
-    _hot_line(figure)
+    _hot_line(figure, replay.recording.hot)
     figure.update_xaxes(title_text="nodes by their peak of the day, hottest first")
     figure.update_yaxes(title_text="peak CPU, share of capacity", tickformat=".0%", rangemode="tozero")
     return styled(figure, height=400)
@@ -130,7 +128,7 @@ def nodes_over_time(replay: Replay) -> go.Figure:
         middle = _line(times, np.median(share, axis=0), colour, width=2)
         middle.update(hoverinfo="all", hovertemplate="%{x|%a %H:%M}<br>median node %{y:.0%}<extra></extra>")
         figure.add_trace(middle, row=row, col=1)
-        _hot_line(figure, row=row)
+        _hot_line(figure, replay.recording.hot, row=row)
     figure.update_yaxes(tickformat=".0%", rangemode="tozero", title_text="CPU of nodes")
     figure.update_layout(showlegend=False)
     return styled(figure, height=520)
@@ -162,6 +160,11 @@ def services_forecast_and_actual(replay: Replay, history: History, n_services: i
     return figure.update_layout(legend_y=1.18, margin_t=80)
 
 
+def _scale(hot: float) -> list[tuple[float, str]]:
+    """Colours of load by their place in the range."""
+    return [(one.share / HIGHEST_SHARE, one.light) for one in load_scale(hot)]
+
+
 def _cpu(replay: Replay, rule: str) -> Floats:
     """CPU as share of capacity, (n_nodes, n_slots); nodes without a CPU capacity are left out."""
     share = replay.node_shares(rule)[:, CPU]
@@ -170,7 +173,7 @@ def _cpu(replay: Replay, rule: str) -> Floats:
 
 def _titled(replay: Replay, rule: str) -> str:
     # By CPU alone, as drawn; the hot share of the tables counts disk, network and log, too.
-    hot = (_cpu(replay, rule) > HOT_SHARE).mean()
+    hot = (_cpu(replay, rule) > replay.recording.hot).mean()
     return f"<b>{LABELS[rule]}</b>: CPU hot in {100 * hot:.2f} % of node half hours"
 
 
@@ -192,10 +195,10 @@ def _line(times: list[datetime], values: Floats, colour: str, *, width: float) -
     )
 
 
-def _hot_line(figure: go.Figure, row: int | None = None) -> None:
+def _hot_line(figure: go.Figure, hot: float, row: int | None = None) -> None:
     place = {} if row is None else {"row": row, "col": 1}
     dotted = {"color": "#8a8f98", "dash": "dot", "width": 1.2}
-    figure.add_hline(y=HOT_SHARE, line=dotted, annotation_text=f"{HOT_SHARE:.0%}: hot", **place)
+    figure.add_hline(y=hot, line=dotted, annotation_text=f"{hot:.0%}: hot", **place)
 
 
 def _transparent(colour: str, opacity: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
+from forecast.hot_share import HOT_SHARE
 from scorer.scorer_api import ScorerApi
 from scorer.service.routes import forecasts, health, page_and_report, scores
 from scorer.service.routes.page_and_report import page_router
@@ -33,6 +34,7 @@ def create_app(
     routers: Iterable[APIRouter] = (),
     bodies: Iterable[type] = (),
     hosts: Hosts = ANY_HOST,
+    hot: float = HOT_SHARE,
 ) -> FastAPI:
     """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
 
@@ -40,6 +42,7 @@ def create_app(
     collectors : further metrics to export
     routers    : of a process that holds a scorer; bodies: what these answer, for the OpenAPI document
     hosts      : names under which it is asked (serving/hosts.py)
+    hot        : share of its capacity above which the page calls a node hot
     """
     options = options or ScorerServiceOptions()
     service = ScorerService(scorer, options, ScorerServiceMetrics(scorer, options, collectors))
@@ -50,7 +53,7 @@ def create_app(
         health.probes,
         health.router,
         page_and_report.router,
-        page_router(),
+        page_router(hot),
     )
     described = partial(describe, more=tuple(bodies))
     return assembled("forecast-scheduler scorer", service, (*own, *routers), described, access, hosts)

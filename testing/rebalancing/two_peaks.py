@@ -23,7 +23,8 @@ import pandas as pd
 
 from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY, Calendar
-from forecast.resources import CPU, HOT_SHARE, RESOURCES
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import CPU, RESOURCES
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from trainer.prometheus.recording_rules import NODE_USAGE, POD_USAGE
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from forecast.resources import HOT_SHARE
+from forecast.hot_share import HOT_SHARE
 from testing.waiting import eventually
 from tests.docs.pages import ROOT, Block, blocks, commands, text_of
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from admission.templates.effects import BindingEffect, EffectGroup, GroupEffect
-from forecast.resources import HOT_SHARE
+from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.commands.canary.trial_for_all import WhatIf, mean_peaks
 from forecast_scheduler.commands.live_placing import BestNode
 from forecast_scheduler.reports.table_format import titled_table

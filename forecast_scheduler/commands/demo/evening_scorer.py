@@ -202,7 +202,8 @@ def serve_evening(
     inputs = Inputs(cluster=evening.cluster, models=str(evening.models), history=evening.history, at=evening.moment)
     with open_scorer(settings, inputs) as (scorer, background):
         check_exposed(settings.scorer)
-        app, options = create_app(scorer, settings.scorer, hosts=hosts_of(settings.scorer)), settings.scorer
+        options, hosts = settings.scorer, hosts_of(settings.scorer)
+        app = create_app(scorer, options, hosts=hosts, hot=settings.hot_share)
         try:
             server = ScorerServer(app, options, on_started)
         except InputError:

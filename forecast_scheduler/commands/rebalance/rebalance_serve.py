@@ -103,6 +103,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
             routers=[plan_router(lambda: rebalancing.state)],
             bodies=[RebalanceBody],
             hosts=hosts_of(ours),
+            hot=settings.hot_share,
         )
         server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"rebalance: {url}"))
         with prepared.background, running(jobs):

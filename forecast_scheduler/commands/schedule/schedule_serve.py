@@ -186,6 +186,7 @@ def serve(
             bodies=upkeep.bodies,
             hosts=hosts_of(serving),
             judge=loop.judge,
+            hot=settings.hot_share,
         )
         server = ScorerServer(app, serving, on_started=lambda url: shell.say(f"{name}: {url}"))
         with prepared.background, running(upkeep.threads):

@@ -15,7 +15,8 @@ from plotly.offline import get_plotlyjs
 
 from base.arrays import AnyFloats
 from base.html_report import html_report
-from forecast.resources import CPU, HOT_SHARE, RESOURCES
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import CPU, RESOURCES
 from forecast_scheduler.reports.decisions_report import decision_values
 from forecast_scheduler.reports.peaks_report.origins import Origin
 from forecast_scheduler.reports.peaks_report.peaks_figures import figures_json

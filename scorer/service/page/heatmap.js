@@ -1,4 +1,4 @@
-// Nodes by hour on a canvas, in the colours of forecast/load_scale.py, which scorer/service/routes/page.py puts in here.
+// Nodes by hour on a canvas, in the colours of scorer/load_scale.py, which scorer/service/routes/page_and_report.py puts in here.
 import { clock, day, percent } from "./format.js";
 
 const SCALE = [/* LOAD_SCALE */];  // [{share, light, dark}, ...] by share

@@ -11,7 +11,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from scorer.load_scale import LOAD_SCALE
+from scorer.load_scale import load_scale, percent
 from scorer.service.scorer_openapi import file_answer
 from scorer.service.scorer_state import TheService, zipped_response
 from serving.json_answers import Refusal
@@ -60,22 +60,23 @@ def read_report(path: Path | None) -> bytes:
 
 # An empty window that the page fills with the report, which a link with a token in no header could not fetch.
 _POLICIES = {"/report-view": REPORT_POLICY}
-_SCALE_HERE = b"/* LOAD_SCALE */"
+_SCALE_HERE, _HOT_HERE = b"/* LOAD_SCALE */", b"/* HOT_SHARE */"
 
 
-def page_router() -> APIRouter:
-    """Reads the files once; a browser asks whether they changed."""
+def page_router(hot: float) -> APIRouter:
+    """Reads the files once; a browser asks whether they changed. hot: share of capacity above which a node is hot"""
     router = APIRouter(include_in_schema=False)
     folder = resources.files("scorer.service") / "page"
     for path, (name, kind) in PAGE_FILES.items():
-        content = (folder / name).read_bytes().replace(_SCALE_HERE, _scale())
+        content = (folder / name).read_bytes().replace(_SCALE_HERE, _scale(hot))
+        content = content.replace(_HOT_HERE, percent(hot).encode())
         _add(router, path, content, kind, _POLICIES.get(path))
     return router
 
 
-def _scale() -> bytes:
+def _scale(hot: float) -> bytes:
     """The colours of load, as elements of an array in JavaScript."""
-    return json.dumps([one._asdict() for one in LOAD_SCALE])[1:-1].encode()
+    return json.dumps([one._asdict() for one in load_scale(hot)])[1:-1].encode()
 
 
 def _add(router: APIRouter, path: str, content: bytes, kind: str, policy: str | None) -> None:

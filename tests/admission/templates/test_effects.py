@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admission.templates.effects import Difference, EffectGroup, SeatedPods, difference, effect_of, group_effect
-from forecast.resources import HOT_SHARE
+from forecast.hot_share import HOT_SHARE
 
 CASES = st.lists(st.tuples(st.floats(0, 2) | st.just(float("nan")), st.integers(0, 9)), max_size=20)
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from base.arrays import Floats
-from forecast.resources import HOT_RESOURCES, HOT_SHARE, MEMORY
+from forecast.hot_share import HOT_SHARE
+from forecast.resources import HOT_RESOURCES, MEMORY
 from rebalancer.planning.draft_tables import PlanTables
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Plan, Problem
