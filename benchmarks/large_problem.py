@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from base.arrays import Floats32
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import MEMORY, RESOURCES
 from rebalancer.planning.problem import Budget, PlannedPods, Problem
 from testing.rebalancing.random_problems import NODE
@@ -48,6 +49,7 @@ def large_problem(n_nodes: int, n_pods: int, n_slots: int, *, used: float = 0.45
         ),
         allowed=rng.random((20, n_nodes)) < 0.9,
         budget=Budget(budget, np.full(n_services, 2), np.full(100, max(budget // 20, 1)), 3),
+        hot=HOT_SHARE,
     )
 
 

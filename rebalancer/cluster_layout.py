@@ -201,6 +201,7 @@ def lay_out(
     cost_of: Callable[[PodInfo], float],
     may_go: Callable[[PodInfo], Collection[str]],
     budget_of: Callable[[tuple[ServiceKey, ...], tuple[str, ...]], Budget],
+    hot: float,
     left: Callable[[PodInfo], frozenset[str]] = lambda pod: frozenset(),
 ) -> LaidOut:
     """Make a problem of a snapshot and its loads.
@@ -209,6 +210,7 @@ def lay_out(
     may_go    : names of the nodes that a pod may go to, by all filters but those of resources; asked for one pod of
                 each controller
     budget_of : from services and namespaces, in the order of the rows of the budget
+    hot       : share of its capacity above which a node is hot
     left      : names of nodes that a pod was moved away from, and may not return to
     """
     namespaces, namespace = _numbered([pod.namespace for pod in copied.pods])
@@ -232,6 +234,7 @@ def lay_out(
         pods=pods,
         allowed=allowed,
         budget=budget_of(copied.services, namespaces),
+        hot=hot,
     )
     return LaidOut(problem, copied.begins, copied.nodes, copied.pods, copied.services, namespaces)
 

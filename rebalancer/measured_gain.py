@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,7 @@ _SLOT: Final = timedelta(minutes=SLOT_MINUTES)
 _MOVED: Final = frozenset({MoveState.DONE})
 
 
-def measured_grade(plan: RebalancePlan, tables: LiveTables, options: TrustOptions) -> Grade:
+def measured_grade(plan: RebalancePlan, tables: LiveTables, options: TrustOptions, hot: float) -> Grade:
     """Grade a plan. Raises ForecastError where usage cannot be read."""
     moves = plan.spec.moves
     names = tuple(dict.fromkeys(node for move in moves for node in (move.source, move.to)))
@@ -48,7 +49,8 @@ def measured_grade(plan: RebalancePlan, tables: LiveTables, options: TrustOption
         measured = np.stack([source.node_history(_known_as(tables, name), since, until) for name in names])
         usage = np.stack([_usage_of_pod(move, tables, source, since, until) for move in moves])
     mode = RebalanceMode.ON if plan.spec.mode is PlanMode.ON else RebalanceMode.SHADOW
-    return grade(facts, measured, usage, _capacity(tables, names), options, mode=mode, penalty=penalty)
+    capacity = _capacity(tables, names)
+    return grade(facts, measured, usage, capacity, options, mode=mode, hot=hot, penalty=partial(penalty, hot=hot))
 
 
 def _none(n_slots: int) -> Floats:

@@ -14,7 +14,6 @@ import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Ints
 from base.errors import InputError
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import HOT_RESOURCES
 from rebalancer.rebalance_settings import RebalanceMode, TrustOptions
 
@@ -89,7 +88,15 @@ class Effect:
 
 
 def gain_of_moves(
-    load: Floats, usage: Floats, source: Ints, target: Ints, capacity: Floats, penalty: Penalty, *, made: bool
+    load: Floats,
+    usage: Floats,
+    source: Ints,
+    target: Ints,
+    capacity: Floats,
+    penalty: Penalty,
+    *,
+    hot: float,
+    made: bool,
 ) -> Effect:
     """Return what moves change.
 
@@ -97,6 +104,7 @@ def gain_of_moves(
     usage    : (n_moves, n_resources, n_slots) usage of each pod that moves; NaN = not known
     source, target : (n_moves,) rows of nodes
     capacity : (n_nodes, n_resources); NaN = not a limit
+    hot      : share of its capacity above which a node is hot
     made     : whether `load` is with the moves; else it is without
     """
     n_nodes, n_slots = len(load), load.shape[-1]
@@ -105,14 +113,14 @@ def gain_of_moves(
             f"load {load.shape}, usage {usage.shape} of {len(source)} moves, capacity {capacity.shape}: they must be "
             "(nodes, resources, slots), (moves, resources, slots) and (nodes, resources)"
         )
-    hot = list(HOT_RESOURCES)
-    net = np.zeros((n_nodes, len(hot), n_slots))  # what the moves bring to each node
-    np.add.at(net, target, usage[:, hot])
-    np.subtract.at(net, source, usage[:, hot])
+    counted = list(HOT_RESOURCES)
+    net = np.zeros((n_nodes, len(counted), n_slots))  # what the moves bring to each node
+    np.add.at(net, target, usage[:, counted])
+    np.subtract.at(net, source, usage[:, counted])
     touched = np.unique(np.concatenate((source, target)))
-    lived, net = load[touched][:, hot], net[touched]
+    lived, net = load[touched][:, counted], net[touched]
     without, with_them = (np.maximum(lived - net, 0), lived) if made else (lived, np.maximum(lived + net, 0))
-    limit = capacity[touched][:, hot, None]
+    limit = capacity[touched][:, counted, None]
     known: Bools = np.isfinite(without) & np.isfinite(with_them) & np.asarray(limit > 0)  # (n_touched, n_hot, n_slots)
     before, after = (np.divide(one, limit, out=np.zeros_like(one), where=known) for one in (without, with_them))
     counts = np.any(known, axis=2, keepdims=True)  # a resource that is never measured is left out
@@ -120,8 +128,8 @@ def gain_of_moves(
     before, after = (np.where(is_there, share.max(axis=1), 0.0) for share in (before, after))
     return Effect(
         gain=float(penalty(before).sum() - penalty(after).sum()),
-        prevented=int(((before > HOT_SHARE) & (after <= HOT_SHARE)).sum()),
-        newly_hot=int(((after > HOT_SHARE) & (before <= HOT_SHARE)).sum()),
+        prevented=int(((before > hot) & (after <= hot)).sum()),
+        newly_hot=int(((after > hot) & (before <= hot)).sum()),
         coverage=float(is_there.mean()) if is_there.size else 0.0,
     )
 
@@ -134,6 +142,7 @@ def grade(
     options: TrustOptions,
     *,
     mode: RebalanceMode,
+    hot: float,
     penalty: Penalty,
 ) -> Grade:
     """Return the grade of a night, from what was measured in the hours that it was planned for.
@@ -142,6 +151,7 @@ def grade(
     moved_usage : (n_moves, n_resources, n_slots) of the pods of all moves of the plan, wherever they ran: measured, or
                   the mean of their service's pods. NaN = not known
     mode        : that the plan was made in
+    hot         : share of its capacity above which a node is hot
     """
     counted = plan.made if mode is RebalanceMode.ON else np.ones(len(plan.source), dtype=bool)
     plan = plan.only(counted)
@@ -149,7 +159,14 @@ def grade(
         because = "no pod was moved" if mode is RebalanceMode.ON else "no move is planned"
         return Grade(Verdict.NO_MOVES, 0.0, 0.0, 0, 0, 0.0, because)
     effect = gain_of_moves(
-        measured, moved_usage[counted], plan.source, plan.target, capacity, penalty, made=mode is RebalanceMode.ON
+        measured,
+        moved_usage[counted],
+        plan.source,
+        plan.target,
+        capacity,
+        penalty,
+        hot=hot,
+        made=mode is RebalanceMode.ON,
     )
     verdict, because = _judge(plan.predicted_gain * effect.coverage, effect, options)
     return Grade(

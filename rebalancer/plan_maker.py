@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -18,7 +18,6 @@ from cluster.live_tables import LiveTables
 from cluster.predicted.node_load import PeakHours
 from cluster.predicted.unknown_capacity import limited
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import HOT_RESOURCES, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
@@ -116,10 +115,13 @@ class OverloadRelief:
 
 
 class PlanMaker:
-    """For one thread at a time: making a plan takes seconds in a large cluster, a part of them under the lock."""
+    """For one thread at a time: making a plan takes seconds in a large cluster, a part of them under the lock.
 
-    def __init__(self, tables: LiveTables, sources: PlanSources, options: RebalanceOptions) -> None:
-        self._tables, self._sources, self._options = tables, sources, options
+    hot : share of its capacity above which a node is hot
+    """
+
+    def __init__(self, tables: LiveTables, sources: PlanSources, options: RebalanceOptions, hot: float) -> None:
+        self._tables, self._sources, self._options, self._hot = tables, sources, options, hot
         self._startup = StartupTimes()
 
     def for_tonight(self) -> MadePlan | None:
@@ -156,7 +158,7 @@ class PlanMaker:
         window = next(iter(windows.windows), None)
         horizon = min(round(self._options.horizon / _SLOT.total_seconds()), loads.load.shape[2])
         loads = PredictedLoads(loads.load[..., :horizon], loads.margin[..., :horizon])
-        occasion = _occasion(now, window, copied, loads, calendar, at_once=relief is not None)
+        occasion = _occasion(now, window, copied, loads, calendar, self._hot, at_once=relief is not None)
         costs, facts = self._costs(copied.pods, occasion)
 
         def cost_of(pod: PodInfo) -> float:
@@ -172,6 +174,7 @@ class PlanMaker:
             cost_of=cost_of,
             may_go=self._sources.may_go,
             budget_of=lambda services, namespaces: self._budget(services, namespaces, facts, relief),
+            hot=self._hot,
             left=self._sources.left,
         )
         found = plan(laid_out.problem, self._options.planning)
@@ -232,6 +235,7 @@ def _occasion(
     copied: TablesCopy,
     loads: PredictedLoads,
     calendar: Calendar,
+    hot: float,
     *,
     at_once: bool,
 ) -> Occasion:
@@ -239,8 +243,8 @@ def _occasion(
     if at_once or window is None:
         return Occasion.at_once(now, calendar.zone)
     share = loads.load[:, list(HOT_RESOURCES)] / copied.capacity[:, list(HOT_RESOURCES), None]
-    hot = (np.nan_to_num(share) > HOT_SHARE).any(axis=(0, 1))
-    first = int(hot.argmax()) if hot.any() else share.shape[2]
+    is_hot = (np.nan_to_num(share) > hot).any(axis=(0, 1))
+    first = int(is_hot.argmax()) if is_hot.any() else share.shape[2]
     return Occasion.of(window, (copied.begins + first * _SLOT).astimezone(UTC), calendar.zone, now)
 
 
@@ -254,7 +258,8 @@ def _predicted_gain(problem: Problem, found: Plan) -> float:
         _ints([move.source for move in found.moves]),
         _ints([move.target for move in found.moves]),
         problem.capacity,
-        penalty,
+        partial(penalty, hot=problem.hot),
+        hot=problem.hot,
         made=False,
     ).gain
 

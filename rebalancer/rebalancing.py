@@ -93,13 +93,14 @@ class Rebalancing:
         executor: Executor,
         options: RebalanceOptions,
         *,
+        hot: float,
         leads: Callable[[], bool],
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        """steady: seconds that pass evenly"""
+        """hot: share of its capacity above which a node is hot; steady: seconds that pass evenly"""
         self._tables, self._maker, self._kept, self._session = tables, maker, kept, session
         self._records, self._executor, self._options = records, executor, options
-        self._leads, self._steady = leads, steady
+        self._hot, self._leads, self._steady = hot, leads, steady
         self._is_leading = self._are_plans_read = False
         self._unforeseen = UnforeseenState.empty()
         self._due: dict[str, float] = {}
@@ -217,7 +218,7 @@ class Rebalancing:
             raise failure
 
     def _grade_one(self, plan: RebalancePlan, now: datetime) -> None:
-        found = measured_grade(plan, self._tables, self._options.trust)
+        found = measured_grade(plan, self._tables, self._options.trust, self._hot)
         grade = PlanGrade(
             predicted=found.predicted_gain,
             realised=found.realised_gain,

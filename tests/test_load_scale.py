@@ -18,7 +18,7 @@ from dashboards.panels import files as dashboard_files
 from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.reports.node_tables import _coloured
 from forecast_scheduler.settings.document import Settings, load_settings
-from rebalancer.planning.heat import RAMP
+from rebalancer.planning.heat import ramp
 from scorer.load_scale import FULL_SHARE, HIGHEST_SHARE, load_scale
 from scorer.replay.replay_page import _scale
 from scorer.service.app import create_app
@@ -71,7 +71,7 @@ def test_dashboards_and_alerts_have_it() -> None:
 
 
 def test_what_the_rebalancer_moves_for_and_what_loops_stay_below_is_the_same() -> None:
-    assert RAMP[-1][0] == HOT_SHARE
+    assert ramp(HOT_SHARE) == ((0.7, 2.0), (HOT_SHARE, 6.0))
     schedule = Settings().schedule
     assert Settings().rebalance.unforeseen.share == HOT_SHARE
     ceilings = schedule.colocation.ceiling, schedule.gpu.idle_cpu.ceiling, schedule.job.ceiling

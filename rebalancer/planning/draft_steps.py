@@ -54,7 +54,8 @@ class Draft:
         tables = self.tables
         without = tables.share[node] - tables.usage(pods) * tables.inverse[node][:, None]
         margin = np.broadcast_to(tables.margin[node], without.shape)
-        return np.asarray(tables.heat[node] - node_heat(without[:, : tables.n_hot], margin[:, : tables.n_hot]))
+        left = node_heat(without[:, : tables.n_hot], margin[:, : tables.n_hot], tables.problem.hot)
+        return np.asarray(tables.heat[node] - left)
 
     def make(self, step: DraftStep) -> bool:
         """Make the step if all rules allow it. If not, refuse it from now on."""

@@ -14,7 +14,6 @@ import numpy as np
 from base.arrays import Bools, Floats, Floats32, Ints
 from base.errors import InputError
 from cluster.predicted.power_growth import MEMORY_LIMIT
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import RESOURCES
 from rebalancer.planning.heat import n_hot_resources, node_heat, resources_that_count
 from rebalancer.planning.problem import Problem
@@ -43,7 +42,7 @@ class PlanTables:
         self.share = self._shares(problem.load)
         self.margin = self._shares(problem.margin)
         self.ceiling = self._ceiling(guarded_margin)
-        self.heat = np.concatenate([node_heat(*self.hot_part(rows)) for rows in _parts(problem.n_nodes)])
+        self.heat = np.concatenate([node_heat(*self.hot_part(rows), problem.hot) for rows in _parts(problem.n_nodes)])
         self.free = problem.free.astype(np.float64)
         self.changed = np.zeros(problem.n_nodes, dtype=np.int64)
         self.effort = 0.0
@@ -120,7 +119,7 @@ class PlanTables:
         usage = self.usage(pod)
         self.share[source] -= usage * self.inverse[source][:, None]
         self.share[target] += usage * self.inverse[target][:, None]
-        self.heat[both] = node_heat(*self.hot_part(both))
+        self.heat[both] = node_heat(*self.hot_part(both), self.problem.hot)
 
     def _count(self, pod: int, source: int, target: int, sign: int) -> None:
         pods = self.problem.pods
@@ -143,12 +142,12 @@ class PlanTables:
         return found
 
     def _ceiling(self, guarded_margin: float) -> Floats32:
-        ceiling = self.share.copy()
+        ceiling, hot = self.share.copy(), self.problem.hot
         for i in range(len(self.resources)):
             guarded = np.float32(guarded_margin) * self.margin[:, i]
             guarded += self.share[:, i]
             if i < self.n_hot:
-                ceiling[:, i] += np.where(guarded > HOT_SHARE, np.float32(np.inf), HOT_SHARE - guarded)
+                ceiling[:, i] += np.where(guarded > hot, np.float32(np.inf), hot - guarded)
             else:
                 ceiling[:, i] += np.maximum(MEMORY_LIMIT - guarded, 0)
         return ceiling

@@ -155,7 +155,7 @@ def _both_may_leave(tables: PlanTables, pod: int, other: int) -> bool:
 def _heat(tables: PlanTables, node: int, share: Floats32) -> Floats:
     """(n,) heat of a node at each of the shares, infinite above its ceiling."""
     margin = np.broadcast_to(tables.margin[node], share.shape)
-    heat = node_heat(share[:, : tables.n_hot], margin[:, : tables.n_hot])
+    heat = node_heat(share[:, : tables.n_hot], margin[:, : tables.n_hot], tables.problem.hot)
     heat[(share > tables.ceiling[node]).any(axis=(1, 2))] = np.inf
     return np.asarray(heat)
 

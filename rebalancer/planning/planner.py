@@ -57,7 +57,7 @@ def pod_gains(tables: PlanTables, node: int, pods: Ints) -> Floats:
     """(n_pods,) what the node loses at most by each pod, whatever else leaves it."""
     share, margin = (a[0] for a in tables.hot_part(np.array([node])))  # (n_hot_resources, n_slots)
     usage = tables.usage(pods)[:, : tables.n_hot] * tables.inverse[node, : tables.n_hot, None]
-    slots = np.arange(share.shape[1])
+    slots, limit = np.arange(share.shape[1]), tables.problem.hot
     total = np.zeros(len(pods))
     for error, weight in SCENARIOS:
         shifted = share + np.float32(error) * margin
@@ -65,7 +65,7 @@ def pod_gains(tables: PlanTables, node: int, pods: Ints) -> Floats:
         highest = shifted[worst, slots]
         if highest.max() <= 0:
             continue
-        lost = penalty(highest) - penalty(highest - usage[:, worst, slots])  # (n_pods, n_slots)
+        lost = penalty(highest, limit) - penalty(highest - usage[:, worst, slots], limit)  # (n_pods, n_slots)
         total += weight * lost.sum(axis=1, dtype=np.float64)
     return total
 
@@ -148,12 +148,13 @@ def finished_plan(draft: Draft, most_gain: float) -> Plan:
 def _figures(tables: PlanTables, rows: Ints, load: AnyFloats) -> Floats:
     """Hot half hours, those at risk, heat: (3,)."""
     hot = tables.resources[: tables.n_hot]
-    total = np.zeros(3)
+    total, limit = np.zeros(3), tables.problem.hot
     for part in (slice(start, start + 256) for start in range(0, len(rows), 256)):
         capacity = tables.problem.capacity[rows[part]][:, hot, None]
         share = np.where(np.isnan(capacity), 0.0, load[part][:, hot] / capacity)
         margin = np.where(np.isnan(capacity), 0.0, tables.problem.margin[rows[part]][:, hot] / capacity)
-        total += hot_half_hours(share), hot_half_hours(share + margin), node_heat(share, margin).sum()
+        half_hours = (hot_half_hours(one, limit) for one in (share, share + margin))
+        total += *half_hours, node_heat(share, margin, limit).sum()
     return total
 
 
@@ -196,8 +197,9 @@ def _relief(tables: PlanTables, before: Floats32, source: int, target: int) -> M
     before : (n_hot_resources, n_slots) share of capacity of the source before the step
     """
     after = tables.share[source, : tables.n_hot]
-    bound = tables.margin[source, : tables.n_hot]
-    lost = penalty(before) - penalty(after) + (penalty(before + bound) - penalty(after + bound))
+    bound, limit = tables.margin[source, : tables.n_hot], tables.problem.hot
+    lost = penalty(before, limit) - penalty(after, limit)
+    lost += penalty(before + bound, limit) - penalty(after + bound, limit)
     resource, slot = np.unravel_index(int(lost.argmax()), lost.shape)
     return MoveReason(
         resource=RESOURCES[tables.resources[resource]].name,

@@ -57,6 +57,7 @@ class Problem:
     free     : (n_nodes, n_requests) allocatable less requested; infinite = not known
     usage    : (n_profiles, n_resources, n_slots) expected usage of one pod
     allowed  : (n_shapes, n_nodes) nodes that a pod of the shape may go to, by all rules that no other move changes
+    hot      : share of its capacity above which a node is hot
     """
 
     load: AnyFloats
@@ -67,6 +68,7 @@ class Problem:
     pods: PlannedPods
     allowed: Bools
     budget: Budget
+    hot: float
 
     @property
     def n_nodes(self) -> int:

@@ -10,7 +10,7 @@ from base.arrays import Bools, Floats, Floats32, Ints
 from cluster.predicted.power_growth import MEMORY_LIMIT
 from forecast.resources import MEMORY
 from rebalancer.planning.draft_tables import PlanTables
-from rebalancer.planning.heat import COOL_SHARE, node_heat
+from rebalancer.planning.heat import cool_share, node_heat
 from rebalancer.rebalance_settings import PlanningOptions
 
 BLOCKS = 24
@@ -39,6 +39,7 @@ class TargetFinder:
     options: PlanningOptions
     refused: set[tuple[int, int]] = field(default_factory=set)
     """Pods and targets that are out of the question, whatever the tables say."""
+    _cool: float = field(init=False)
     _bounds: Floats32 = field(init=False)
     _inverse: Floats32 = field(init=False)
     _starts: Ints = field(init=False)
@@ -46,6 +47,7 @@ class TargetFinder:
     _rough: dict[int, _Rough] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._cool = cool_share(self.tables.problem.hot)
         n_slots = self.tables.share.shape[2]
         self._starts = np.unique(np.linspace(0, n_slots, min(BLOCKS, n_slots), endpoint=False).astype(np.int64))
         n_nodes, n_counted, _ = self.tables.share.shape
@@ -62,7 +64,7 @@ class TargetFinder:
             return None
         rough = self.rough(pod)[candidates]
         first = int(np.argmin(rough))
-        if rough[first] <= COOL_SHARE:
+        if rough[first] <= self._cool:
             return Target(int(candidates[first]), 0.0)
         candidates = nearest(candidates, rough, self.options.targets_looked_at)
         costs = self.costs(pod, candidates)
@@ -85,12 +87,15 @@ class TargetFinder:
         tables = self.tables
         added = tables.usage(pod) * tables.inverse[nodes][:, :, None]  # (n, n_counted, n_slots)
         added += tables.share[nodes]
-        costs = node_heat(added[:, : tables.n_hot], tables.margin[nodes, : tables.n_hot]) - tables.heat[nodes]
+        costs = (
+            node_heat(added[:, : tables.n_hot], tables.margin[nodes, : tables.n_hot], tables.problem.hot)
+            - tables.heat[nodes]
+        )
         costs[(added > tables.ceiling[nodes]).any(axis=(1, 2))] = np.inf
         return np.asarray(costs)
 
     def rough(self, pod: int) -> Floats32:
-        """(n_nodes,) up to COOL_SHARE the highest bound with the pod: it certainly costs nothing. Above, more is worse.
+        """(n_nodes,) the highest bound with the pod up to `cool_share`, which costs nothing. Above, more is worse.
 
         By the highest bound of each part of the horizon, so never less than it is.
         """
@@ -115,9 +120,9 @@ class TargetFinder:
         for r in range(1, len(highest)):
             np.maximum(after, self._after(highest[r], r, rows), out=after)
         worst = after.max(axis=0)
-        after -= COOL_SHARE
+        after -= self._cool
         over = np.maximum(after, 0, out=after).sum(axis=0)
-        return np.asarray(np.where(worst <= COOL_SHARE, worst, 1 + over), dtype=np.float32)
+        return np.asarray(np.where(worst <= self._cool, worst, 1 + over), dtype=np.float32)
 
     def _after(self, highest: Floats32, resource: int, rows: Ints | slice) -> Floats32:
         added = highest[:, None] * self._inverse[resource, rows]
@@ -128,7 +133,7 @@ class TargetFinder:
         tables = self.tables
         bounds = np.maximum.reduceat(tables.share[rows] + tables.margin[rows], self._starts, axis=2)
         if MEMORY in tables.resources:
-            bounds[:, -1] -= MEMORY_LIMIT - COOL_SHARE  # so that one limit holds for all
+            bounds[:, -1] -= MEMORY_LIMIT - self._cool  # so that one limit holds for all
         self._bounds[:, :, rows] = bounds.transpose(1, 2, 0)
 
 

@@ -70,6 +70,7 @@ class NightMover:
             ),
             allowed=allowed,
             budget=self._budget(np.bincount(service, minlength=recording.n_services)),
+            hot=recording.hot,
         )
 
     def _allowed(self, night: int, pods: Ints, past: Mapping[int, Sequence[PlayedMove]]) -> tuple[Ints, Bools]:

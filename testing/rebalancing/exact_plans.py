@@ -137,7 +137,7 @@ def _node_rows(
             continue
         for k, (error, _) in enumerate(SCENARIOS):
             shifted = share + error * float(tables.margin[n, r, t])
-            for slope, intercept in pieces():
+            for slope, intercept in pieces(tables.problem.hot):
                 if slope * (shifted + highest[r, t]) + intercept > NEGLIGIBLE:
                     rows.add(
                         np.append(columns, heat[k, t]),

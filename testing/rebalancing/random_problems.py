@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from base.arrays import Floats, Ints
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, MEMORY, RESOURCES
 from rebalancer.planning.problem import Budget, PlannedPods, Problem
 
@@ -71,6 +72,7 @@ def random_problem(size: Size, rng: np.random.Generator) -> Problem:
         pods=_pods(size, node, service, requests, rng),
         allowed=rng.random((3, size.n_nodes)) < 0.85,
         budget=_budget(size, rng),
+        hot=HOT_SHARE,
     )
 
 

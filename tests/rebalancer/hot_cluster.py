@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from forecast.hot_share import HOT_SHARE
 from kube.objects.objects import PodInfo, PodPhase
 from rebalancer.plan_maker import PlanMaker, PlanSources
 from rebalancer.rebalance_settings import BudgetOptions, RebalanceOptions
@@ -37,6 +38,11 @@ def hot_cluster(hour: float = 3.0, *, size: float = 4.0, pods: Collection[PodInf
     return LiveScorer(hour=hour, pods=list(placed), sizes=(size, 40.0, 40.0, 40.0))
 
 
-def maker_of(tested: LiveScorer, sources: PlanSources | None = None, options: RebalanceOptions = OPTIONS) -> PlanMaker:
+def maker_of(
+    tested: LiveScorer,
+    sources: PlanSources | None = None,
+    options: RebalanceOptions = OPTIONS,
+    hot: float = HOT_SHARE,
+) -> PlanMaker:
     """A maker whose pods may go to any node."""
-    return PlanMaker(tested.scorer.tables, sources or PlanSources(lambda pod: NODES), options)
+    return PlanMaker(tested.scorer.tables, sources or PlanSources(lambda pod: NODES), options, hot)

@@ -46,6 +46,7 @@ def _laid_out(
         cost_of=cost_of,
         may_go=lambda pod: may_go,
         budget_of=_budget,
+        hot=0.8,
         left=lambda pod: (left or {}).get(pod.name, frozenset()),
     )
 

@@ -35,6 +35,13 @@ def test_the_hot_node_is_relieved_and_nothing_else_is_touched() -> None:
     assert (first.namespace, first.service) == ("shop", service(3)) and first.uid == f"uid-{first.pod}"
 
 
+def test_what_a_plan_relieves_follows_the_hot_share() -> None:
+    tested = hot_cluster()
+    usual, early, late = (maker_of(tested, hot=hot).for_tonight() for hot in (0.8, 0.3, 1.0))
+    assert usual is not None and early is not None and late is not None
+    assert early.plan.hot_before > usual.plan.hot_before > late.plan.hot_before
+
+
 def test_moves_start_in_the_valley_and_never_in_the_evening() -> None:
     made = _tonight(hot_cluster(hour=12.0))
     assert made.window is not None and made.window.end.hour <= 17

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from base.arrays import Floats
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, RESOURCES
 from rebalancer.execution.plan_executor import Executor
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
@@ -58,12 +59,12 @@ class World:
         tables = self.tested.scorer.tables
         kept = self.kept = KeptPlans(tables, self.options.cooldown)
         sources = PlanSources(lambda pod: NODES, cooling_until=kept.cooling_until, left=kept.nodes_left)
-        self.maker = PlanMaker(tables, sources, self.options)
+        self.maker = PlanMaker(tables, sources, self.options, HOT_SHARE)
         records = PlanRecords(self.api, why_foreign=kept.why_foreign)
         executor = Executor(self.api, records, self.options.execution, clock=self.tested.clock)
         self.rebalancing = Rebalancing(
-            tables, self.maker, kept, Session(), records, executor, self.options, leads=lambda: self.leads,
-            steady=self.tested.clock,
+            tables, self.maker, kept, Session(), records, executor, self.options, hot=HOT_SHARE,
+            leads=lambda: self.leads, steady=self.tested.clock,
         )  # fmt: skip
 
     def at(self, hour: float, day: int = 0) -> None:

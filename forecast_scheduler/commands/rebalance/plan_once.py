@@ -47,7 +47,7 @@ def _open_planning(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer,
     prepared = prepare_scorer(settings, inputs)
     placing, budgets = Placing(prepared.scorer, settings), DisruptionBudgets()
     sources = PlanSources(placing.may_go, budgets, placing.annotations_of)
-    maker = PlanMaker(prepared.scorer.tables, sources, settings.rebalance)
+    maker = PlanMaker(prepared.scorer.tables, sources, settings.rebalance, settings.hot_share)
     kinds: Collection[Kind] = INDEXED_KINDS
     if inputs.cluster is not None:
 

@@ -62,7 +62,8 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     placing, budgets = Placing(scorer, settings), DisruptionBudgets()
     kept = KeptPlans(scorer.tables, ours.cooldown)
     sources = PlanSources(placing.may_go, budgets, placing.annotations_of, kept.cooling_until, kept.nodes_left)
-    maker = PlanMaker(scorer.tables, sources, ours)
+    hot = settings.hot_share
+    maker = PlanMaker(scorer.tables, sources, ours, hot)
     records, figures = PlanRecords(session, why_foreign=kept.why_foreign), ExecutionFigures()
     events = EventRecorder(
         session_post(session),
@@ -84,7 +85,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
         figures=figures,
         rooms=MoveRooms(session, partial(_requests_of, scorer), count=figures.count_room, clock=time.time),
     )
-    rebalancing = Rebalancing(scorer.tables, maker, kept, session, records, executor, ours, leads=leads)
+    rebalancing = Rebalancing(scorer.tables, maker, kept, session, records, executor, ours, hot=hot, leads=leads)
 
     # What goes on around it
     watch = source_of(api, [Subscription(WATCHED_BUDGETS, budgets)])
@@ -103,7 +104,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
             routers=[plan_router(lambda: rebalancing.state)],
             bodies=[RebalanceBody],
             hosts=hosts_of(ours),
-            hot=settings.hot_share,
+            hot=hot,
         )
         server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"rebalance: {url}"))
         with prepared.background, running(jobs):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, RESOURCES
 from rebalancer.planning.problem import Budget, PlannedPods, Problem
 
@@ -55,4 +56,5 @@ def cpu_problem(
         pods=columns,
         allowed=np.ones((1, n_nodes), dtype=bool),
         budget=Budget(total, np.full(n_pods, total), np.array([total]), total),
+        hot=HOT_SHARE,
     )

@@ -47,7 +47,7 @@ def graded(
     plan: PlanFacts, lived: Floats, moved: Floats, *, mode: RebalanceMode = RebalanceMode.ON, **options: Any
 ) -> Grade:
     limits = capacity(len(lived))
-    return grade(plan, lived, moved, limits, TrustOptions(**options), mode=mode, penalty=penalty)
+    return grade(plan, lived, moved, limits, TrustOptions(**options), mode=mode, hot=0.8, penalty=penalty)
 
 
 def test_what_was_measured_is_with_the_moves_if_they_were_made() -> None:
@@ -126,20 +126,20 @@ def test_a_resource_that_nobody_measures_is_left_out() -> None:
     lived, moved, limits = usage(7, 6), usage(2), capacity(2)
     limits[:, DISK] = 100
     lived[:, DISK] = np.nan
-    found = grade(facts(10, (0, 1)), lived, moved, limits, OPTIONS, mode=RebalanceMode.ON, penalty=penalty)
+    found = grade(facts(10, (0, 1)), lived, moved, limits, OPTIONS, mode=RebalanceMode.ON, hot=0.8, penalty=penalty)
     assert found.coverage == 1 and found.verdict is Verdict.GOOD
 
 
 def test_the_worst_resource_counts_and_memory_does_not() -> None:
     lived, moved, limits = usage(5, 3), usage(1), np.full((2, N_RESOURCES), 10.0)
     lived[0, MEMORY], lived[0, DISK], moved[0, DISK] = 9.9, 7.0, 2.0
-    found = grade(facts(10, (0, 1)), lived, moved, limits, OPTIONS, mode=RebalanceMode.ON, penalty=penalty)
+    found = grade(facts(10, (0, 1)), lived, moved, limits, OPTIONS, mode=RebalanceMode.ON, hot=0.8, penalty=penalty)
     assert found.realised_gain == pytest.approx(10) and found.prevented == 10
 
 
 def test_arrays_that_do_not_belong_together_are_refused() -> None:
     with pytest.raises(InputError, match=r"\(moves, resources, slots\)"):
-        gain_of_moves(usage(9, 4), usage(2, 2), np.array([0]), np.array([1]), capacity(2), penalty, made=True)
+        gain_of_moves(usage(9, 4), usage(2, 2), np.array([0]), np.array([1]), capacity(2), penalty, hot=0.8, made=True)
 
 
 @given(st.data())
@@ -156,8 +156,8 @@ def test_adding_back_what_moved_is_the_reverse_of_moving_it(data: st.DataObject)
         after[target[n]] += pods[n]
     limits = rng.uniform(8, 20, (n_nodes, N_RESOURCES))
     args = (pods, source, target, limits, penalty)
-    planned = gain_of_moves(before, *args, made=False)
-    lived = gain_of_moves(after, *args, made=True)
+    planned = gain_of_moves(before, *args, hot=0.8, made=False)
+    lived = gain_of_moves(after, *args, hot=0.8, made=True)
     assert planned.gain == pytest.approx(lived.gain, abs=1e-6) and planned.coverage == lived.coverage == 1
     hot = [i for i, r in enumerate(RESOURCES) if r.counts_as_hot]
     shares = [(load[:, hot] / limits[:, hot, None]).max(axis=1) for load in (before, after)]
