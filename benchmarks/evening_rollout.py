@@ -31,6 +31,7 @@ from cluster.predicted.node_capacity import CAPACITY_ANNOTATION
 from cluster.predicted.power_growth import RESOURCE_WEIGHTS, power_growth
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.fit import fit
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
@@ -151,7 +152,7 @@ class EveningRollout:
     def outcome(self, placement: Ints) -> Outcome:
         """Play the days back."""
         share = self.node_shares(placement)[:, :, SLOTS_PER_DAY:]
-        hot: Bools = hot_node_slots(share)
+        hot: Bools = hot_node_slots(share, HOT_SHARE)
         evening = np.isin(np.arange(share.shape[2]) % SLOTS_PER_DAY, list(_EVENING))
         return Outcome(
             hot=float(hot[:, evening].mean()),

@@ -282,7 +282,7 @@ def figures_of(day: RecordedDay, load: Floats, placed: Sequence[_Placed]) -> Job
     timed = [one for one in placed if one.run.is_timed]
     others = [one for one in placed if not one.run.is_timed]
     return JobDay(
-        hot=float(hot_node_slots(share).mean()),
+        hot=float(hot_node_slots(share, HOT_SHARE).mean()),
         hot_cpu=float((share[:, CPU] > HOT_SHARE).mean()),
         peak_mean=float(peaks.mean()),
         peak_highest=float(peaks.max()),

@@ -87,7 +87,7 @@ def _play(one: Replay, rule: ReplayRule, order: Callable[[Ints], Ints] = lambda 
     playback = play(recording, rule, seed=one.seed, order=order)
     seconds = time.perf_counter() - began
     share = shares(playback.node_load(recording), recording.capacity)
-    figures = figures_of(share, playback.unplaced, {}, recording.assumed)
+    figures = figures_of(share, playback.unplaced, {}, recording.hot, recording.assumed)
     return Placed(figures, seconds / len(recording.service))
 
 

@@ -40,6 +40,7 @@ from benchmarks.requests_real import compared
 from benchmarks.requests_vpa import vpa_requests
 from forecast.fit import fit
 from forecast.history import History
+from forecast.hot_share import HOT_SHARE
 from scorer.replay.preparation import Prepared, forecast_with, prepare
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
@@ -82,7 +83,7 @@ def request_sets(history: History, prepared: Prepared, options: RequestOptions) 
     today = recorded_use(history, prepared).requests
     sets = {"today": today, "vpa": vpa_requests(history.before(prepared.window.first_day), today)}
     for rule in ("forecast", "oracle"):
-        found = recommend(recorded_use(history, prepared, rule=rule), options)
+        found = recommend(recorded_use(history, prepared, rule=rule), options, HOT_SHARE)
         sets[rule] = np.array([one.request for one in found])
     return sets
 

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Floats, Ints
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import MEMORY
 from scorer.replay.preparation import ties
 from scorer.replay.recording import Recording
@@ -75,7 +76,9 @@ def fill(recording: Recording, rows: Ints, requests: Floats, seed: int) -> tuple
     played = play(there, Native(ties(seed)), seed=seed)
     share = shares(played.node_load(there), there.known_capacity)
     overfull = np.nan_to_num(share[:, MEMORY]) > 1.0
-    return Filled(len(rows), played.unplaced, float(hot_node_slots(share).mean()), float(overfull.mean())), played
+    return Filled(
+        len(rows), played.unplaced, float(hot_node_slots(share, HOT_SHARE).mean()), float(overfull.mean())
+    ), played
 
 
 def admission(recording: Recording, requests: Floats, seed: int, *, hot_limit: float) -> Admission:

@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Floats, Ints
-from forecast.hot_share import HOT_SHARE
 
 FEWEST_PODS: Final = 5
 """Of each group, to compare them at all."""
@@ -56,7 +55,7 @@ class SeatedPods:
 class GroupEffect:
     """Pods of one group and the nodes they sit on. Shares are NaN where no peak is known.
 
-    mean_peak, hot_share : mean over pods; share of pods on nodes that are predicted above HOT_SHARE
+    mean_peak, hot_share : mean over pods; share of pods on nodes that are predicted above the setting `hot_share`
     highest_peak          : of any of their nodes
     """
 
@@ -91,14 +90,14 @@ class BindingEffect:
     untold: str
 
 
-def effect_of(seated: SeatedPods, rng: np.random.Generator) -> BindingEffect:
-    """All figures of one binding. rng: draws the bootstrap."""
-    groups = {group: group_effect(seated.peaks, pods) for group, pods in seated.pods.items()}
+def effect_of(seated: SeatedPods, rng: np.random.Generator, hot: float) -> BindingEffect:
+    """All figures of one binding. rng: draws the bootstrap; hot: share above which a node is hot."""
+    groups = {group: group_effect(seated.peaks, pods, hot) for group, pods in seated.pods.items()}
     untold = _untold(seated)
     return BindingEffect(seated.binding, groups, None if untold else difference(seated, rng), untold)
 
 
-def group_effect(peaks: Floats, pods: Ints) -> GroupEffect:
+def group_effect(peaks: Floats, pods: Ints, hot: float) -> GroupEffect:
     """peaks, pods: (n_nodes,), see SeatedPods."""
     has_pods = pods > 0
     known = has_pods & np.isfinite(peaks)
@@ -107,7 +106,7 @@ def group_effect(peaks: Floats, pods: Ints) -> GroupEffect:
     if n_known:
         mean = float(pods[known] @ peaks[known]) / n_known
         highest = float(peaks[known].max())
-        full = float(pods[known] @ (peaks[known] > HOT_SHARE)) / n_known
+        full = float(pods[known] @ (peaks[known] > hot)) / n_known
     return GroupEffect(int(pods.sum()), int(has_pods.sum()), mean, highest, full)
 
 

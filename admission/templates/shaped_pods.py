@@ -178,7 +178,7 @@ class EffectCollector(Collector):
         )
         for seated in seated_pods(self._scorer, self._shaped, None, most=MOST_EXPORTED):
             for group, counts in seated.pods.items():
-                effect = group_effect(seated.peaks, counts)
+                effect = group_effect(seated.peaks, counts, hot=1.0)  # the share of pods above it is not exported
                 labels = [seated.binding, group.value]
                 pods.add_metric(labels, float(effect.pods))
                 for statistic, value in (("mean", effect.mean_peak), ("highest", effect.highest_peak)):

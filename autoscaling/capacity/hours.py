@@ -17,7 +17,6 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import HOT_RESOURCES, MEMORY
 from scorer.replay.curves import CurveForecast
 from scorer.replay.recording import Recording
@@ -68,7 +67,7 @@ def filled_nodes(recording: Recording, pods: Floats, base: Floats) -> Floats:
     pods : (n_resources, n_slots) of all pods together; base : (n_nodes, n_resources, n_slots)
     """
     ceiling = np.full(len(pods), np.nan)
-    ceiling[list(HOT_RESOURCES)], ceiling[MEMORY] = HOT_SHARE, 1.0
+    ceiling[list(HOT_RESOURCES)], ceiling[MEMORY] = recording.hot, 1.0
     capacity = np.nan_to_num(recording.known_capacity).sum(axis=0) / recording.n_nodes  # (n_resources,)
     room = (ceiling * capacity)[:, None] - base.mean(axis=0)
     limits = np.isfinite(room) & (capacity > 0)[:, None]

@@ -115,8 +115,8 @@ def _rounded(size: Floats) -> Floats:
 
 # One try: the recorded pods on n nodes, placed by a rule; then the true usage is played back.
 #
-# A node half hour counts as hot as in `replay`: CPU, disk, network or log over 80 % of a known capacity. In addition it
-# counts if its memory is over capacity: fewer nodes must not be bought with pods that are killed.
+# A node half hour counts as hot as in `replay`: CPU, disk, network or log over the hot share of a known capacity.
+# In addition it counts if its memory is over capacity: fewer nodes must not be bought with pods that are killed.
 
 BY_REQUESTS = "native"
 """The rule of a cluster in which requests decide: pods that fit nowhere wait, so all requests have to fit."""
@@ -164,4 +164,4 @@ def try_nodes(prepared: Prepared, pool: RecordedPool, rule: str, n_nodes: int, s
 def hot_or_full(load: Floats, recording: Recording) -> Bools:
     """Which node is too small when: (n_nodes, n_slots). load: (n_nodes, n_resources, n_slots) base units."""
     share = shares(load, recording.known_capacity)
-    return np.asarray(hot_node_slots(share) | (np.nan_to_num(share[:, MEMORY]) > 1.0))
+    return np.asarray(hot_node_slots(share, recording.hot) | (np.nan_to_num(share[:, MEMORY]) > 1.0))

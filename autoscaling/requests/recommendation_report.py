@@ -141,9 +141,11 @@ class RequestReport:
         }
 
 
-def report_on(use: PodUseOfService, options: RequestOptions, recording: Recording | None = None) -> RequestReport:
+def report_on(
+    use: PodUseOfService, options: RequestOptions, hot: float, recording: Recording | None = None
+) -> RequestReport:
     """Recommend, sum up, and hold it against recorded days that the forecast did not know, if there are any."""
-    found = recommend(use, options)
+    found = recommend(use, options, hot)
     return RequestReport(found, savings_of(use, found), None if recording is None else risk_of(recording, found))
 
 

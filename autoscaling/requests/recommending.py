@@ -15,7 +15,6 @@ from autoscaling.autoscale_settings import RequestOptions
 from autoscaling.requests.rounding import readable_bytes, readable_cores
 from autoscaling.requests.use import PodUseOfService
 from base.arrays import Floats, Ints
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, HOT_RESOURCES, MEMORY
 from forecast.service_key import ServiceKey
 
@@ -25,9 +24,9 @@ from forecast.service_key import ServiceKey
 #
 #     sum of requests <= allocatable
 #
-# It is cool while usage stays below 80 % of capacity, at each half hour t. So a pod that uses u(t) has to request
+# It is cool while usage stays below the hot share of capacity, at each half hour t. So a pod that uses u(t) requests
 #
-#     need(t) = (u(t) + error share(t)) / 0.8 * (allocatable / capacity)
+#     need(t) = (u(t) + error share(t)) / hot * (allocatable / capacity)
 #
 # Errors of many pods on a node partly cancel out: their standard deviation is S = sqrt(sum of std^2). So pods share
 # `errors` * S out as each contributes to it (Euler allocation: Tasche, "Capital allocation to business units", 2007):
@@ -60,7 +59,7 @@ class CpuNeeds:
     own: Floats
 
 
-def cpu_needs(use: PodUseOfService, options: RequestOptions) -> CpuNeeds:
+def cpu_needs(use: PodUseOfService, options: RequestOptions, hot: float) -> CpuNeeds:
     """Cores that requests have to cover by half hour."""
     n_services, _, n_slots = use.mean.shape
     hourly, weighted, own = (np.zeros((n_services, n_slots)) for _ in range(3))
@@ -68,23 +67,23 @@ def cpu_needs(use: PodUseOfService, options: RequestOptions) -> CpuNeeds:
         part = 1.0 if resource == CPU else options.carried
         if part <= 0 or not use.capacity[resource] > 0:
             continue
-        per_unit = part * _cores_per_unit(use, resource)
+        per_unit = part * _cores_per_unit(use, resource, hot)
         mean = use.mean[:, resource]
-        need = (mean + options.errors * error_shares(use, resource)) * per_unit
+        need = (mean + options.errors * error_shares(use, resource, hot)) * per_unit
         hourly = np.maximum(hourly, need)
         weighted = np.maximum(weighted, need * busy_weights(use, resource, options.quiet_discount))
         own = np.maximum(own, mean * per_unit)
     return CpuNeeds(hourly, weighted, own)
 
 
-def error_shares(use: PodUseOfService, resource: int) -> Floats:
+def error_shares(use: PodUseOfService, resource: int, hot: float) -> Floats:
     """What one pod adds to the standard deviation of a full node: (n_services, n_slots), base units."""
     variance = use.std[:, resource] ** 2
     load = (use.mean[:, resource] * use.replicas).sum(axis=0)
     highest = load.max(initial=0.0)
     if highest <= 0 or use.n_nodes <= 0:
         return np.zeros_like(variance)
-    times = HOT_SHARE * use.capacity[resource] / highest  # so many times these pods fill the cluster
+    times = hot * use.capacity[resource] / highest  # so many times these pods fill the cluster
     of_node = np.sqrt((variance * use.replicas).sum(axis=0) * times / use.n_nodes)  # (n_slots,)
     return np.asarray(np.where(of_node > 0, variance / np.where(of_node > 0, of_node, 1.0), 0.0))
 
@@ -98,10 +97,10 @@ def busy_weights(use: PodUseOfService, resource: int, quiet_discount: float) -> 
     return np.asarray((load / highest) ** quiet_discount)
 
 
-def _cores_per_unit(use: PodUseOfService, resource: int) -> float:
+def _cores_per_unit(use: PodUseOfService, resource: int, hot: float) -> float:
     """Cores of requests for a unit of usage, such that a node full of requests is at the hot limit."""
     cores = use.allocatable[CPU] if np.isfinite(use.allocatable[CPU]) else use.capacity[CPU]
-    return float(cores / (HOT_SHARE * use.capacity[resource]))
+    return float(cores / (hot * use.capacity[resource]))
 
 
 # Few classes of hours, and whether requests that follow them are worth it.
@@ -196,9 +195,9 @@ class Recommendation:
         return self.once, self.today[MEMORY] if self.memory_bytes is None else self.memory_bytes
 
 
-def recommend(use: PodUseOfService, options: RequestOptions) -> tuple[Recommendation, ...]:
-    """Recommend the requests of one pod of each service, in their order."""
-    needs = cpu_needs(use, options)
+def recommend(use: PodUseOfService, options: RequestOptions, hot: float) -> tuple[Recommendation, ...]:
+    """Recommend the requests of one pod of each service, in their order. hot: share above which a node is hot"""
+    needs = cpu_needs(use, options, hot)
     floor = np.quantile(needs.own, options.least_quantile, axis=1)
     once = np.maximum(needs.weighted.max(axis=1, initial=0.0), floor)
     choices = partitions(use)

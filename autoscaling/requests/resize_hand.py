@@ -44,6 +44,7 @@ from autoscaling.requests.resize_requests import (
 from autoscaling.requests.resizing import Resize, needs_of, resizes
 from autoscaling.services_ahead import ServicesAhead
 from base.errors import ForecastError
+from forecast.hot_share import HOT_SHARE
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import NOT_SENT, ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, pod_path
@@ -69,6 +70,7 @@ class ResizeHand:
     """Implements autoscaling.autoscaler.Hand. For the event loop of the session.
 
     namespace: of the Secret with the key of the records
+    hot      : share of its capacity above which a node is hot
     free     : node -> cores and bytes that no request takes (resize_room.free_on_nodes); no pod grows beyond it
     measured : cores that a pod uses now; None = not measured: then the forecast of now stands for it
     services : service of each pod by UID, as the live tables know it; of others their own labels say it
@@ -87,11 +89,12 @@ class ResizeHand:
         *,
         free: Free,
         namespace: str = "forecast-scheduler",
+        hot: float = HOT_SHARE,
         measured: Callable[[OptedPod], float | None] = lambda pod: None,
         services: Callable[[Collection[str]], Mapping[str, ServiceKey]] = lambda uids: {},
     ) -> None:
         self._session, self._options, self._free, self._measured = session, options, free, measured
-        self._services, self._namespace = services, namespace
+        self._services, self._namespace, self._hot = services, namespace, hot
         self._key = RecordKey()
         self._room: dict[str, list[float]] = {}  # what is left of it in this turn
         self._refused: dict[str, float] = {}  # UID -> when the API server refused a resize
@@ -116,7 +119,7 @@ class ResizeHand:
         asking = self._of_services([pod for pod in pods if pod.asks and not self._was_refused(pod, now)])
         found, kept = resizes(
             asking,
-            needs_of(ahead, self._options, now),
+            needs_of(ahead, self._options, now, self._hot),
             self._options,
             now=now,
             free={node: (cores, size) for node, (cores, size) in self._room.items()},

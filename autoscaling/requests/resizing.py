@@ -17,7 +17,6 @@ from autoscaling.requests.rounding import LEAST_CORES
 from autoscaling.services_ahead import ServicesAhead
 from base.arrays import Bools, Floats
 from cluster.live_tables import LiveTables
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 
@@ -59,14 +58,14 @@ class Needs:
     now: Floats
 
 
-def needs_of(ahead: ServicesAhead, options: RequestOptions, now: float) -> Needs:
-    """What the pods need around a moment. now: unix seconds"""
+def needs_of(ahead: ServicesAhead, options: RequestOptions, now: float, hot: float) -> Needs:
+    """What the pods need around a moment. now: unix seconds; hot: share above which a node is hot"""
     resize = options.resize
     pods = np.maximum(np.where(ahead.autoscaled[:, None], ahead.expected_replicas, ahead.replicas[:, None]), 1.0)
     # A pod's own request: all of its own error, which no other pod of the node bears.
     by_slot = ahead.load[:, [CPU, MEMORY]] + ahead.std[:, [CPU, MEMORY]]
     need = by_slot / pods[:, None]
-    need[:, CPU] /= HOT_SHARE
+    need[:, CPU] /= hot
     need[:, MEMORY] *= 1 + options.memory_margin
     used = ahead.at(ahead.load[:, [CPU, MEMORY]], now) / ahead.at(pods, now)[:, None]
     return Needs(

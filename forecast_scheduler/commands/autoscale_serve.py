@@ -70,6 +70,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
             access=kubernetes_access(ours, kubeconfig),
             collectors=[AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, hands)],
             hosts=hosts_of(ours),
+            hot=settings.hot_share,
         )
         also = ""
         if ours.external_metrics.enabled:
@@ -135,6 +136,7 @@ def _hands(
                 settings.requests,
                 free=lambda: free_on_nodes(tables),
                 namespace=ours.lease.namespace,
+                hot=settings.hot_share,
                 measured=cores,
                 services=services,
             ),

@@ -96,7 +96,7 @@ def capacity(
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.reports.history_tables import capacity_lines, capacity_tables
 
-    replay = shell.settings.replay
+    replay, hot = shell.settings.replay, shell.settings.hot_share
     options = shell.settings.capacity if target is None else shell.settings.capacity.replace(target=target)
     failure = None if lose_nodes is None and lose_zone is None else NodeLoss(lose_nodes or 0, lose_zone or 0)
     with shell.progress() as progress:
@@ -105,9 +105,9 @@ def capacity(
         n_days = days or replay.days
         fitting = fit_options(shell.settings)
         prepared = (
-            prepare_coming_week(files, known, fitting, days=n_days, progress=progress)
+            prepare_coming_week(files, known, fitting, days=n_days, hot=hot, progress=progress)
             if coming
-            else prepare_history(files, known, fitting, at=moment, days=n_days, progress=progress)
+            else prepare_history(files, known, fitting, at=moment, days=n_days, hot=hot, progress=progress)
         )
         found = search(
             prepared,

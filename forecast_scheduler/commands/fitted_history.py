@@ -18,17 +18,24 @@ from trainer.history.files import HistoryFiles
 
 
 def prepare_history(
-    files: HistoryFiles, history: History, options: FitOptions, *, at: datetime | None, days: int, progress: Progress
+    files: HistoryFiles,
+    history: History,
+    options: FitOptions,
+    *,
+    at: datetime | None,
+    days: int,
+    hot: float,
+    progress: Progress,
 ) -> Prepared:
     """The days after `at`, and a model fitted on what lay before. at: None = the last 04:00 that fits"""
     window = replay_window(history, at, days)
     pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
     forecaster = forecast_with(lambda before: fit(before, options, progress=progress))
-    return prepare(history, pods, forecaster, at=at, days=days)
+    return prepare(history, pods, forecaster, at=at, days=days, hot=hot)
 
 
 def prepare_coming_week(
-    files: HistoryFiles, history: History, options: FitOptions, *, days: int, progress: Progress
+    files: HistoryFiles, history: History, options: FitOptions, *, days: int, hot: float, progress: Progress
 ) -> Prepared:
     """The days after the history, as a model fitted on all of it expects them. Raises NotEnoughHistory."""
     read = days_before(history, days)
@@ -37,7 +44,7 @@ def prepare_coming_week(
     model = fit(history, options, progress=progress)
     pods = files.pod_usage(read[0], read[-1], progress=progress)
     longer, coming = with_coming_days(history, pods, model, days)
-    return prepare(longer, coming, forecast_with(lambda before: model), days=days)
+    return prepare(longer, coming, forecast_with(lambda before: model), days=days, hot=hot)
 
 
 def fit_options(settings: Settings) -> FitOptions:

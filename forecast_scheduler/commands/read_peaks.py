@@ -41,6 +41,7 @@ def read_peaks(
                 days=min(days or DEFAULT_DAYS, MOST_DAYS),
                 top=top,
                 adopted=adopted,
+                hot=shell.settings.hot_share,
                 fit=(lambda before: fit(before, fit_options(shell.settings), progress=progress)) if rehearse else None,
                 told=lambda done, total: progress("hold forecasts against what came", done, total),
             )

@@ -143,6 +143,7 @@ def _place_anew(
             at=moment,
             days=days,
             seed=seed,
+            hot=shell.settings.hot_share,
             setup=configured_setup(shell.settings),
             options=fit_options(shell.settings),
             progress=progress,
@@ -190,6 +191,7 @@ def _play_forward(
             seed=seed,
             options=options,
             rebalance=rebalance,
+            hot=shell.settings.hot_share,
             progress=progress,
         )
     tell_what_was_cleaned(shell, files)

@@ -150,7 +150,7 @@ def _shadow(
     from forecast_scheduler.reports.decisions_report import comparison_notes, comparison_table
 
     with shell.progress() as progress:
-        figures["placements"] = shadow_comparison(files, known, shadow, days, progress)
+        figures["placements"] = shadow_comparison(files, known, shadow, days, shell.settings.hot_share, progress)
     shell.show(comparison_table(figures["placements"]), comparison_notes(figures["placements"]))
 
 

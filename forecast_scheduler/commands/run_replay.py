@@ -35,6 +35,7 @@ def replay_history(
     at: datetime | None,
     days: int,
     seed: int,
+    hot: float,
     progress: Progress,
     setup: ScorerSetup | None = None,
     options: FitOptions | None = None,
@@ -42,13 +43,14 @@ def replay_history(
     """Play the days after `at` back; models are fitted on what lay before it.
 
     at    : None = the last 04:00 that fits
+    hot   : share of its capacity above which a node is hot
     setup : of the rule `configured`; None = without that rule
     options : of the fits; None = the defaults
     """
     window = replay_window(history, at, days)
     pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
     forecaster = forecast_with(lambda before: fit(before, options or FitOptions(), progress=progress))
-    return replay(history, pods, forecaster, at=at, days=days, seed=seed, setup=setup, progress=progress)
+    return replay(history, pods, forecaster, at=at, days=days, seed=seed, setup=setup, hot=hot, progress=progress)
 
 
 def capacity_of(played: Replay, options: CapacityOptions, progress: Progress) -> dict[str, Any]:
@@ -72,7 +74,13 @@ def replay_doubled(files: HistoryFiles, history: History, played: Replay, *, pro
     chosen = np.random.default_rng(played.seed).permutation(fixed)[: -(-len(fixed) // 3)]
     changed = doubled_replicas(history, pods, window, chosen)
     return replay(
-        *changed, forecast_with(lambda _: model), days=window.n_days, seed=played.seed, ladder=False, progress=progress
+        *changed,
+        forecast_with(lambda _: model),
+        days=window.n_days,
+        seed=played.seed,
+        ladder=False,
+        hot=recording.hot,
+        progress=progress,
     )
 
 
@@ -129,13 +137,17 @@ def play_history(
     seed: int,
     options: TrajectoryOptions,
     rebalance: RebalanceOptions,
+    hot: float,
     progress: Progress,
 ) -> Trajectories:
-    """Play the last days of the history forward by every rule. fit: makes the models that the options ask for."""
+    """Play the last days of the history forward by every rule. fit: makes the models that the options ask for.
+
+    hot : share of its capacity above which a node is hot
+    """
     window = trajectory_window(history, days)
     pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
     return trajectories(
-        history, pods, fit, days=days, seed=seed, options=options, rebalance=rebalance, progress=progress
+        history, pods, fit, days=days, seed=seed, options=options, rebalance=rebalance, hot=hot, progress=progress
     )
 
 

@@ -43,12 +43,18 @@ def adoption_day(decisions: Sequence[Decision], calendar: Calendar) -> date | No
 
 
 def shadow_comparison(
-    files: HistoryFiles, history: History, decisions: Sequence[Decision], days: int | None, progress: Progress
+    files: HistoryFiles,
+    history: History,
+    decisions: Sequence[Decision],
+    days: int | None,
+    hot: float,
+    progress: Progress,
 ) -> dict[str, Any]:
     """Figures of the nodes as measured, and with the pods where the decisions would have had them.
 
     decisions : in the order of time, at least one
     days      : only the last days of the history
+    hot       : share of its capacity above which a node is hot
     """
     span = span_of(history, decisions, days)
     moves = moves_of(history, files.pods.pods, decisions, span)
@@ -59,4 +65,4 @@ def shadow_comparison(
     for begin in range(0, span.n_days if len(moves.pod) else 0, part):
         some = span_days[begin : begin + part]
         add_moved_usage(shift, moves, files.pod_usage(some[0], some[-1], progress=progress), history, span)
-    return compare(history, span, moves, shift).to_json()
+    return compare(history, span, moves, shift, hot).to_json()

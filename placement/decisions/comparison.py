@@ -88,7 +88,7 @@ def add_moved_usage(shift: Floats32, moves: Moves, pod_usage: PodUsage, history:
     np.add.at(part, moves.target[here], usage)
 
 
-def compare(history: History, span: ComparedDays, moves: Moves, shift: AnyFloats) -> Comparison:
+def compare(history: History, span: ComparedDays, moves: Moves, shift: AnyFloats, hot: float) -> Comparison:
     """The figures of both. shift: as `add_moved_usage` made it, of the whole span. Raises InputError."""
     nodes = playing_nodes(history, span)
     days = slice(span.first, span.first + span.n_days)
@@ -106,8 +106,8 @@ def compare(history: History, span: ComparedDays, moves: Moves, shift: AnyFloats
     return Comparison(
         days=history.days[days],
         n_nodes=len(nodes),
-        real=figures_of(_shares_by_day(real, capacity), 0, {}),
-        shadow=figures_of(_shares_by_day(shadow, capacity), 0, {}),
+        real=figures_of(_shares_by_day(real, capacity), 0, {}, hot),
+        shadow=figures_of(_shares_by_day(shadow, capacity), 0, {}, hot),
         fates=moves.fates,
         moved_cpu_share=float(np.maximum(shift[nodes, CPU], 0.0).sum() / used) if used > 0 else 0.0,
         most_on_one_node=max(targets.values(), default=0),

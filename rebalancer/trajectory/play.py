@@ -84,17 +84,19 @@ class Trajectory:
     moves    : in the order in which they were made
     released : pods that were placed anew by additional releases
     unplaced : pods whose requests fitted on no node; they went to one of the least overcommitted
+    limit    : share above which a node is hot
     """
 
     share: Floats32
     moves: tuple[MadeMove, ...]
     released: int
     unplaced: int
+    limit: float
 
     @property
     def hot(self) -> Bools:
         """Which node was hot when: (n_nodes, n_slots)."""
-        return hot_node_slots(self.share)
+        return hot_node_slots(self.share, self.limit)
 
 
 def play_days(
@@ -135,7 +137,7 @@ def play_days(
     load[:, :, -1] = cluster.measure(recording.n_slots - 1)
     progress(stage, n_days, n_days)
     share = shares(load, recording.known_capacity).astype(np.float32)
-    return Trajectory(share, tuple(made), n_released, cluster.state.overcommitted)
+    return Trajectory(share, tuple(made), n_released, cluster.state.overcommitted, recording.hot)
 
 
 def _start(cluster: RunningCluster, recording: Recording, seed: int) -> None:

@@ -13,6 +13,7 @@ from base.arrays import Floats, Ints
 from base.progress import Progress, silent
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from rebalancer.trajectory.daily_outlook import (
     ByForecast,
@@ -148,6 +149,7 @@ def trajectories(
     options: TrajectoryOptions,
     rebalance: RebalanceOptions,
     rules: Collection[str] = RULES,
+    hot: float = HOT_SHARE,
     progress: Progress = silent,
 ) -> Trajectories:
     """Play the last days of the history forward by every rule.
@@ -157,16 +159,17 @@ def trajectories(
     rebalance : how plans are made; its mode does not count
     fit       : makes a model of a history; called for each day that the options ask a model for
     rules     : that are played, UNTOUCHED among them
+    hot       : share of its capacity above which a node is hot
     """
     window = trajectory_window(history, days)
-    recording = record(history, pod_usage, window)
+    recording = record(history, pod_usage, window, hot)
     check_limits(recording)
     by_models = ByModels(history, window, recording, fit, every=options.fit_nights)
     known = history
     if options.forecast == "model":
         completed, by_regression = attribute_usage(history, window, by_models.model(0))
         if by_regression:
-            known, recording = completed, record(completed, pod_usage, window)
+            known, recording = completed, record(completed, pod_usage, window, hot)
     forecasts: DailyForecasts = by_models if options.forecast == "model" else ByLastWeek(known, window, recording)
     rebalance = rebalance.replace(planning=rebalance.planning.replace(improvement_effort=options.improvement_effort))
     releases = daily_releases(recording, days, options.release, seed)

@@ -15,6 +15,7 @@ from base.errors import InputError
 from cluster.degradation import widening
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.resources import HOT_RESOURCES
 from scorer.replay.curves import CurveForecast, at_requests, from_model, job_pods, last_week, true_future, true_runs
@@ -44,16 +45,22 @@ class Prepared:
 
 
 def prepare(
-    history: History, pod_usage: PodUsage, forecaster: Forecaster, *, at: datetime | None = None, days: int = 7
+    history: History,
+    pod_usage: PodUsage,
+    forecaster: Forecaster,
+    *,
+    at: datetime | None = None,
+    days: int = 7,
+    hot: float = HOT_SHARE,
 ) -> Prepared:
     """Cut the window out of the history, and make the forecasts from what lay before it; arguments as `replay`'s."""
     window = replay_window(history, at, days)
-    recording = record(history, pod_usage, window)
+    recording = record(history, pod_usage, window, hot)
     check_limits(recording)
     fresh = forecast_from(history, window, recording, forecaster, age=0)
     completed, by_regression = attribute_usage(history, window, fresh.model)
     if by_regression:
-        recording = record(completed, pod_usage, window)
+        recording = record(completed, pod_usage, window, hot)
     forecasts = {
         "last_week": last_week(completed, window).on_nodes(recording.nodes),
         "forecast": fresh,

@@ -160,6 +160,7 @@ def record(history: History, pod_usage: PodUsage, window: ReplayWindow, hot: flo
         assumed=np.isfinite(assumed),
         allocatable=np.where(np.isfinite(allocatable), allocatable, np.inf)[nodes],
         service_requests=np.nan_to_num(known.requests),
+        hot=hot,
     )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from base.arrays import Floats
 from base.progress import Progress, silent
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import RESOURCES
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.curves import CurveForecast
@@ -112,6 +113,7 @@ def replay(
     seed: int = 0,
     ladder: bool = True,
     setup: ScorerSetup | None = None,
+    hot: float = HOT_SHARE,
     progress: Progress = silent,
 ) -> Replay:
     """Place the pods by every rule and play the days back.
@@ -122,8 +124,9 @@ def replay(
     at, days  : see replay_window
     ladder    : whether to measure the degradation ladder too (as many placements again)
     setup     : of the rule `configured`; None, or a forecast without a model = the rule is left out
+    hot       : share of its capacity above which a node is hot
     """
-    prepared = prepare(history, pod_usage, forecaster, at=at, days=days)
+    prepared = prepare(history, pod_usage, forecaster, at=at, days=days, hot=hot)
     window, recording, forecasts = prepared.window, prepared.recording, prepared.forecasts
     fresh = forecasts["forecast"]
     run = _Run(recording, seed, progress)
@@ -166,4 +169,4 @@ class _Run:
         self.playbacks[name] = playback
         share = shares(playback.node_load(self._recording), self._recording.capacity)
         coverage = {} if forecast is None else bound_coverage(self._recording, playback, forecast)
-        return figures_of(share, playback.unplaced, coverage, self._recording.assumed)
+        return figures_of(share, playback.unplaced, coverage, self._recording.hot, self._recording.assumed)

@@ -15,7 +15,6 @@ from base.arrays import AnyFloats, Bools, Floats
 from cluster.predicted.unknown_capacity import limited
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import node_load, peak_at
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from scorer.replay.curves import CurveForecast
 from scorer.replay.recording import Recording
@@ -37,9 +36,9 @@ def shares(load: AnyFloats, capacity: AnyFloats) -> Floats:
     return np.asarray(load * per_unit[..., None])
 
 
-def hot_node_slots(share: AnyFloats) -> Bools:
-    """Whether any resource that counts is over 80 %: (n_nodes, n_slots)."""
-    return np.asarray((np.nan_to_num(share[:, list(HOT_RESOURCES)]) > HOT_SHARE).any(axis=1))
+def hot_node_slots(share: AnyFloats, hot: float) -> Bools:
+    """Whether any resource that counts is over the share `hot` of its capacity: (n_nodes, n_slots)."""
+    return np.asarray((np.nan_to_num(share[:, list(HOT_RESOURCES)]) > hot).any(axis=1))
 
 
 def daily_peaks(share: AnyFloats) -> Floats:
@@ -102,7 +101,7 @@ SMALLEST_GAP = 0.005
 class RuleFigures:
     """What one rule's placement led to.
 
-    hot_share       : share of node-half-hours in which CPU, disk, network or log is over 80 % of capacity
+    hot_share       : share of node-half-hours in which CPU, disk, network or log is over the hot share of capacity
     peak_cv         : resource -> coefficient of variation of the nodes' daily peaks (as share of capacity)
     p99_peak        : resource -> 0.99 quantile of the nodes' daily peaks
     max_peak        : resource -> the highest of them
@@ -142,27 +141,28 @@ class RuleFigures:
 
 
 def figures_of(
-    share: Floats, unplaced: int, coverage: Mapping[str, Coverage], assumed: Bools | None = None
+    share: Floats, unplaced: int, coverage: Mapping[str, Coverage], hot: float, assumed: Bools | None = None
 ) -> RuleFigures:
     """Figures from what the nodes used.
 
     share   : (n_nodes, n_resources, n_slots) of capacity, NaN = no limit
+    hot     : share of its capacity above which a node is hot
     assumed : (n_nodes, n_resources) capacities that are assumed, and so make no node hot; None = none of them
     """
-    hot = hot_node_slots(share if assumed is None else np.where(assumed[:, :, None], np.nan, share))
+    is_hot = hot_node_slots(share if assumed is None else np.where(assumed[:, :, None], np.nan, share), hot)
     peaks = daily_peaks(share)  # (n_nodes, n_resources, n_days)
     by_day = daily_peak_variation(peaks)  # (n_resources, n_days)
     variation = peak_variation(peaks)
     # An unused resource has no spread to speak of.
     used = [r for r in range(len(RESOURCES)) if np.isfinite(variation[r])]
     return RuleFigures(
-        hot_share=float(hot.mean()),
+        hot_share=float(is_hot.mean()),
         peak_cv={RESOURCES[r].name: float(variation[r]) for r in used},
         p99_peak={RESOURCES[r].name: float(np.nanquantile(peaks[:, r], 0.99)) for r in used},
         max_peak={RESOURCES[r].name: float(np.nanmax(peaks[:, r])) for r in used},
         unplaced=unplaced,
         bound_coverage=dict(coverage),
-        daily_hot_share=tuple(hot.reshape(len(hot), peaks.shape[2], -1).mean(axis=(0, 2)).tolist()),
+        daily_hot_share=tuple(is_hot.reshape(len(is_hot), peaks.shape[2], -1).mean(axis=(0, 2)).tolist()),
         daily_peak_cv={RESOURCES[r].name: tuple(by_day[r].tolist()) for r in used},
     )
 

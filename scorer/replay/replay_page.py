@@ -19,7 +19,7 @@ from base.html_report import embedded_plot, html_report
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
 from forecast.resources import CPU
-from scorer.load_scale import HIGHEST_SHARE, load_scale
+from scorer.load_scale import HIGHEST_SHARE, load_scale, percent
 from scorer.replay.remarks import no_gap_remarks, regression_remark
 from scorer.replay.replay import Replay
 from scorer.replay.replay_figures import RuleFigures
@@ -246,6 +246,7 @@ def replay_page(replay: Replay, history: History) -> str:
         pods=f"{int((recording.birth == 0).sum()):,}",
         born=f"{int((recording.birth > 0).sum()):,}",
         nodes=recording.n_nodes,
+        hot=percent(recording.hot),
         seed=replay.seed,
         zone=history.calendar.time_zone,
         assumed=replay.to_json()["assumed_capacities"],

@@ -104,13 +104,13 @@ def canary(
             raise UnknownName("binding with pods", binding, sorted(known))
         rng = np.random.default_rng(_SEED)
         seated = seated_pods(scorer, shaped, known if binding is None else [binding], most=_MOST_BINDINGS)
-        effects = [effect_of(one, rng) for one in seated]
+        effects = [effect_of(one, rng, shell.settings.hot_share) for one in seated]
         if binding is not None:
             found, left_out = _what_if(shell, binding, inputs.cluster, templates, server, top, scorer, placing)
     if not effects:
         shell.say("no pod that sits on a node records a binding: nothing was shaped, or the webhook is not in use")
     else:
-        shell.show(effects_table(effects), difference_lines(effects))
+        shell.show(effects_table(effects, shell.settings.hot_share), difference_lines(effects))
     if found is not None and binding is not None:
         shell.show(what_if_table(binding, found), what_if_lines(found, left_out))
     shell.say(FORECAST_ONLY)

@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from admission.templates.effects import BindingEffect, EffectGroup, GroupEffect
-from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.commands.canary.trial_for_all import WhatIf, mean_peaks
 from forecast_scheduler.commands.live_placing import BestNode
 from forecast_scheduler.reports.table_format import titled_table
@@ -24,10 +23,10 @@ FORECAST_ONLY: Final = (
 _NAMES: Final = {EffectGroup.SHAPED: "shaped", EffectGroup.CANARY: "canary", EffectGroup.CONTROL: "control"}
 
 
-def effects_table(effects: Sequence[BindingEffect]) -> Table:
+def effects_table(effects: Sequence[BindingEffect], hot: float) -> Table:
     """One row for each group of each binding."""
     columns = ("binding", "pods are", ">pods", ">nodes", ">mean peak", ">highest peak")
-    above = f">on nodes above {percent(HOT_SHARE)}"
+    above = f">on nodes above {percent(hot)}"
     title = "Expected peak of the nodes that pods sit on, by binding"
     table = titled_table(title, *columns, above, wrap_first=False)
     for effect in effects:

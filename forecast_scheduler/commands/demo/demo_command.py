@@ -94,7 +94,10 @@ def demo(
     shell.say("\n3. What would placing by it have changed? The same pods, placed anew at 04:00 by each rule.")
     defaults = shell.settings.replay
     with shell.progress() as progress:
-        played = replay_history(files, known, at=None, days=defaults.days, seed=defaults.seed, progress=progress)
+        hot = shell.settings.hot_share
+        played = replay_history(
+            files, known, at=None, days=defaults.days, seed=defaults.seed, hot=hot, progress=progress
+        )
         doubled = replay_doubled(files, known, played, progress=progress)
     first, *ladder = replay_tables(played)
     shell.show((first, *([doubled_table(doubled)] if doubled else []), *ladder))
@@ -130,6 +133,7 @@ def write_trajectory(shell: Shell, files: HistoryFiles, known: History, model: P
             seed=defaults.seed,
             options=options,
             rebalance=shell.settings.rebalance,
+            hot=shell.settings.hot_share,
             progress=progress,
         )
     shell.show(trajectory_table(played))

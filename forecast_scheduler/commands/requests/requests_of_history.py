@@ -18,7 +18,8 @@ def report_from_history(shell: Shell, directory: Path, at: datetime | None, days
         files = open_history(shell.settings, shell.history(directory), progress)
         known = files.history(progress=progress)
         n_days = days or shell.settings.replay.days
-        prepared = prepare_history(files, known, fit_options(shell.settings), at=at, days=n_days, progress=progress)
-        report = report_on(recorded_use(known, prepared), shell.settings.requests, prepared.recording)
+        hot, fitting = shell.settings.hot_share, fit_options(shell.settings)
+        prepared = prepare_history(files, known, fitting, at=at, days=n_days, hot=hot, progress=progress)
+        report = report_on(recorded_use(known, prepared), shell.settings.requests, hot, prepared.recording)
     tell_what_was_cleaned(shell, files)
     return report

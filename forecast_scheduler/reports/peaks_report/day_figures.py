@@ -117,7 +117,7 @@ def _services(model: PeakModel, day: date, current: Floats) -> tuple[Floats32, F
 # Error, coverage and spread, day by day, over all nodes. Shares are of physical capacity.
 #
 # The definitions are those of the rules and of the other reports: a node's peak of a day is its highest half hour, held
-# by the 0.95 bound or not (docs/understand/backtest.md); hot is above 80 % (docs/understand/placement.md); the spread
+# by the 0.95 bound or not (docs/understand/backtest.md); hot is above `hot_share` (docs/use/scorer.md); the spread
 # is the coefficient of variation of the nodes' peaks.
 
 _MEASURED_SHARE = 0.5
@@ -147,7 +147,7 @@ class PeakSpread:
     """What the nodes did, whatever was forecast. NaN = not measured.
 
     variation : (n_resources, n_days) coefficient of variation of the nodes' peaks, as share of capacity
-    hot       : (n_days,) share of measured node half hours in which a resource that counts is over 80 %
+    hot       : (n_days,) share of measured node half hours in which a resource that counts is over `hot_share`
     """
 
     variation: Floats
@@ -177,9 +177,9 @@ def score_day(reading: DayReading, actual: AnyFloats, capacity: AnyFloats) -> Da
         )
 
 
-def spread_of(history: History) -> PeakSpread:
-    """Over all days of the history."""
-    variation, hot = np.full((len(RESOURCES), history.n_days), np.nan), np.full(history.n_days, np.nan)
+def spread_of(history: History, hot: float) -> PeakSpread:
+    """Over all days of the history. hot: share of its capacity above which a node is hot"""
+    variation, is_hot = np.full((len(RESOURCES), history.n_days), np.nan), np.full(history.n_days, np.nan)
     capacity = history.capacity_of_days
     for day in range(history.n_days):
         share = shares(history.node_usage[:, :, day], capacity[:, :, day])  # (n_nodes, n_resources, 48)
@@ -188,8 +188,8 @@ def spread_of(history: History) -> PeakSpread:
         variation[:, day] = peak_variation(peaks[:, :, None])
         there = np.isfinite(share).any(axis=1)  # (n_nodes, 48)
         if there.any():
-            hot[day] = float(hot_node_slots(share)[there].mean())
-    return PeakSpread(variation, hot)
+            is_hot[day] = float(hot_node_slots(share, hot)[there].mean())
+    return PeakSpread(variation, is_hot)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from plotly.offline import get_plotlyjs
 
 from base.arrays import AnyFloats
 from base.html_report import html_report
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, RESOURCES
 from forecast_scheduler.reports.decisions_report import decision_values
 from forecast_scheduler.reports.peaks_report.origins import Origin
@@ -40,7 +39,7 @@ the number expected.
 
 Error: mean distance of a node's half hours from what was expected, as share of capacity. Coverage: node-days whose
 highest half hour stayed at or below the bound. Loss: see docs/understand/backtest.md. Hot: CPU, disk, network or log
-above 80 % of capacity.
+above {hot} of capacity.
 """
 
 _HEADER = ("day", "forecast", "made from what lay before", "version")
@@ -63,7 +62,7 @@ def basis_values(view: PeaksView, figures: Mapping[str, Any]) -> dict[str, Any]:
 def _notes(view: PeaksView, figures: Mapping[str, Any]) -> list[str]:
     used = {forecast.origin for forecast in view.forecasts}
     notes = [f"Forecast “{origin.value}”: {text}." for origin, text in _ORIGINS.items() if origin in used]
-    notes += [" ".join(paragraph.split()) for paragraph in _WORDS.split("\n\n")]
+    notes += [" ".join(words.split()) for words in _WORDS.format(hot=percent(view.hot)).split("\n\n")]
     left_out = sum(score.left_out for score in view.scores.values())
     if left_out:
         notes.append(f"{left_out:,} node-days with pods of services that the model did not know are not judged.")
@@ -139,10 +138,10 @@ def _tiles(view: PeaksView, figures: Mapping[str, Any]) -> Iterator[tuple[str, s
     coming = f"{view.coming:%a %d %b}"
     if view.hottest:
         first = view.hottest[0]
-        hot = sum(node.share > HOT_SHARE for node in view.hottest)
+        hot = sum(node.share > view.hot for node in view.hottest)
         where = f"{view.history.nodes[first.node]}, {RESOURCES[first.resource].name} at {first.at:%H:%M}"
         yield f"hottest node on {coming}", percent(first.share), where
-        yield f"nodes above {percent(HOT_SHARE)} on {coming}", f"{hot:,}", f"of {len(view.hottest):,}"
+        yield f"nodes above {percent(view.hot)} on {coming}", f"{hot:,}", f"of {len(view.hottest):,}"
     scores = list(view.scores.values())
     errors = np.array([score.error[CPU] for score in scores])
     if np.isfinite(errors).any():
@@ -191,7 +190,7 @@ def _data(view: PeaksView, figures: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "by_day": [_without_nan(day) for day in figures["nodes_by_day"]],
         "adopted": figures["adopted"],
-        "hot_share": HOT_SHARE,
+        "hot_share": view.hot,
     }
 
 

@@ -14,6 +14,7 @@ from base.errors import InputError, StoreError
 from base.object_store import open_store
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.published_models import Registry
 from forecast.resources import HOT_RESOURCES, RESOURCES
@@ -68,6 +69,7 @@ class PeaksView:
     spread         : of all days of the history
     hottest        : nodes on the coming day, all of them
     adopted        : day from which placements followed our advice, if known
+    hot            : share of its capacity above which a node is hot
     """
 
     history: History
@@ -82,6 +84,7 @@ class PeaksView:
     nodes: DrawnCurves
     services: DrawnCurves
     adopted: date | None = None
+    hot: float = HOT_SHARE
 
     @property
     def model(self) -> DayForecast:
@@ -97,6 +100,7 @@ def peaks_view(
     days: int = DEFAULT_DAYS,
     top: int = DEFAULT_TOP,
     adopted: date | None = None,
+    hot: float = HOT_SHARE,
     fit: Fit | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> PeaksView:
@@ -104,7 +108,7 @@ def peaks_view(
     history.
 
     days, top : most past days, and most nodes and services with curves; figures are over all
-    adopted   : see PeaksView
+    adopted, hot : see PeaksView
     fit       : fits a model for `Origin.REHEARSED` if no stored model can be compared with past days
     told      : progress: days read, and how many there are
     """
@@ -151,11 +155,12 @@ def peaks_view(
         forecasts=(*past, tonight),
         scores=collected.scores,
         service_scores=score_issued(history, _issued(registry, history, past, collected.service_peaks)),
-        spread=spread_of(history),
+        spread=spread_of(history, hot),
         hottest=hottest_nodes(reading, history.capacity),
         nodes=collected.nodes,
         services=collected.services,
         adopted=adopted,
+        hot=hot,
     )
 
 

@@ -19,7 +19,7 @@ def seated(peaks: list[float], **pods: list[int]) -> SeatedPods:
 
 
 def told(of: SeatedPods, seed: int = 0) -> Difference:
-    effect = effect_of(of, np.random.default_rng(seed))
+    effect = effect_of(of, np.random.default_rng(seed), HOT_SHARE)
     assert effect.difference is not None, effect.untold
     assert not effect.untold
     return effect.difference
@@ -28,7 +28,7 @@ def told(of: SeatedPods, seed: int = 0) -> Difference:
 @given(CASES)
 def test_a_group_is_the_mean_over_its_pods(cases: list[tuple[float, int]]) -> None:
     peaks, pods = [peak for peak, _ in cases], [count for _, count in cases]
-    effect = group_effect(np.array(peaks, dtype=np.float64), np.array(pods, dtype=np.int64))
+    effect = group_effect(np.array(peaks, dtype=np.float64), np.array(pods, dtype=np.int64), HOT_SHARE)
     each = [peak for peak, count in cases for _ in range(count) if not np.isnan(peak)]
     assert effect.pods == sum(pods)
     assert effect.nodes == sum(count > 0 for count in pods)
@@ -76,7 +76,7 @@ def test_intervals_hold_and_pods_that_share_nodes_are_no_witnesses() -> None:
     ],
 )
 def test_too_little_is_not_compared(of: SeatedPods, reason: str) -> None:
-    effect = effect_of(of, np.random.default_rng(0))
+    effect = effect_of(of, np.random.default_rng(0), HOT_SHARE)
     assert effect.difference is None
     assert reason in effect.untold
 
@@ -85,7 +85,7 @@ def test_too_little_is_not_compared(of: SeatedPods, reason: str) -> None:
 @given(CASES, st.lists(st.integers(0, 9), min_size=20, max_size=20))
 def test_whatever_is_there_has_finite_figures_or_a_reason(cases: list[tuple[float, int]], control: list[int]) -> None:
     peaks, canary = [peak for peak, _ in cases], [count for _, count in cases]
-    effect = effect_of(seated(peaks, canary=canary, control=control[: len(cases)]), np.random.default_rng(0))
+    effect = effect_of(seated(peaks, canary=canary, control=control[: len(cases)]), np.random.default_rng(0), HOT_SHARE)
     assert (effect.difference is None) == bool(effect.untold)
     if effect.difference is not None:
         assert effect.difference.low <= effect.difference.high

@@ -20,6 +20,12 @@ def test_nodes_are_filled_up_to_the_ceiling_less_their_own_load() -> None:
     assert filled_nodes(recording, pods, base) == pytest.approx(np.full(N_SLOTS, 3.5))
 
 
+def test_the_ceiling_is_the_hot_share_of_the_recording() -> None:
+    recording = replace(steady([4.0] * 3, n_nodes=2).recording, hot=0.6)
+    filled = filled_nodes(recording, recording.load.sum(axis=0), np.zeros_like(recording.base))
+    assert filled == pytest.approx(np.full(N_SLOTS, 2.0))  # 12 cores, 6 of 10 on each node
+
+
 def test_the_busiest_hour_needs_what_the_window_needs_and_hours_are_local() -> None:
     curve = np.full((4, N_SLOTS), 1.0)
     curve[:, 32:34] = 4.0  # 16 hours after the placement at 04:00: 20:00

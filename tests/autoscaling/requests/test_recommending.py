@@ -22,36 +22,38 @@ ONE_NUMBER = RequestOptions(clock_pays=1.0, errors=0.0)
 
 
 def test_a_constant_service_requests_its_use_over_the_hot_limit() -> None:
-    (found,) = recommend(use_with({"a": CONSTANT}), ONE_NUMBER)
+    (found,) = recommend(use_with({"a": CONSTANT}), ONE_NUMBER, 0.8)
     assert found.cores == {ALWAYS: pytest.approx(0.5)}
     assert not found.has_clock
+    (cautious,) = recommend(use_with({"a": CONSTANT}), ONE_NUMBER, 0.4)
+    assert cautious.cores == {ALWAYS: pytest.approx(1.0)}
 
 
 def test_pods_of_a_full_node_cover_its_error_together() -> None:
     std, errors = 0.08, 3.0
-    (found,) = recommend(use_with({"a": CONSTANT}, std=std), ONE_NUMBER.replace(errors=errors))
+    (found,) = recommend(use_with({"a": CONSTANT}, std=std), ONE_NUMBER.replace(errors=errors), 0.8)
     pods = 20 // found.once  # on a node of 20 cores
     assert 0.5 < found.once < (0.4 + errors * std) / 0.8
     assert pods * 0.4 + errors * np.sqrt(pods) * std <= 0.8 * 20
     use = use_with({"calm": CONSTANT, "bursty": CONSTANT})
     use.std[0, CPU], use.std[1, CPU] = 0.02, 0.2
-    calm, bursty = error_shares(use, CPU)[:, 0]
+    calm, bursty = error_shares(use, CPU, 0.8)[:, 0]
     assert bursty == pytest.approx(100 * calm), "who bursts bears most of it"
 
 
 def test_a_service_of_the_night_requests_what_it_adds_to_the_busy_evening() -> None:
     use = use_with({"evening": EVENINGS, "night": NIGHTS})
-    night = recommend(use, ONE_NUMBER)[1]
-    alike = recommend(use, ONE_NUMBER.replace(quiet_discount=0.0))[1]
+    night = recommend(use, ONE_NUMBER, 0.8)[1]
+    alike = recommend(use, ONE_NUMBER.replace(quiet_discount=0.0), 0.8)[1]
     assert alike.once == pytest.approx(0.5)
     assert night.once == pytest.approx(0.5), "its median is the floor"
-    lower = recommend(use, ONE_NUMBER.replace(least_quantile=0.0))[1]
+    lower = recommend(use, ONE_NUMBER.replace(least_quantile=0.0), 0.8)[1]
     assert 0.1 / 0.8 <= lower.once < 0.2
 
 
 def test_nodes_full_of_these_requests_stay_cool_in_the_busy_hours() -> None:
     use = use_with({"evening": EVENINGS, "night": NIGHTS, "constant": CONSTANT})
-    requested = np.array([one.once for one in recommend(use, ONE_NUMBER)])
+    requested = np.array([one.once for one in recommend(use, ONE_NUMBER, 0.8)])
     for pods in ([3.0, 1.0, 2.0], [1.0, 0.0, 1.0]):
         times = use.allocatable[CPU] / (requested @ pods)
         evening = (use.mean[:, CPU] * times * np.array(pods)[:, None]).sum(axis=0)[EVENING]
@@ -61,21 +63,21 @@ def test_nodes_full_of_these_requests_stay_cool_in_the_busy_hours() -> None:
 def test_a_request_stands_for_a_part_of_the_disk() -> None:
     # 4 of 1000 bytes/s of the cluster at the hot limit: 0.5 of its 100 cores.
     use = use_with({"a": np.full(N_SLOTS, 0.1)}, disk={"a": np.full(N_SLOTS, 4.0)})
-    assert recommend(use, ONE_NUMBER.replace(carried=1.0))[0].once == pytest.approx(0.5)
-    assert recommend(use, ONE_NUMBER.replace(carried=0.5))[0].once == pytest.approx(0.25)
-    assert recommend(use, ONE_NUMBER.replace(carried=0.0))[0].once == pytest.approx(0.13)
+    assert recommend(use, ONE_NUMBER.replace(carried=1.0), 0.8)[0].once == pytest.approx(0.5)
+    assert recommend(use, ONE_NUMBER.replace(carried=0.5), 0.8)[0].once == pytest.approx(0.25)
+    assert recommend(use, ONE_NUMBER.replace(carried=0.0), 0.8)[0].once == pytest.approx(0.13)
 
 
 def test_memory_has_a_margin_and_is_never_below_what_was_used() -> None:
     use = replace(use_with({"a": CONSTANT}), highest_memory=np.array([3 * GIB]))
-    (found,) = recommend(use, RequestOptions())
+    (found,) = recommend(use, RequestOptions(), 0.8)
     assert found.memory_bytes is not None
     assert 3.3 * GIB <= found.memory_bytes <= 3.4 * GIB
 
 
 def test_the_clock_is_used_where_it_pays() -> None:
     use = use_with({"evening": EVENINGS, "constant": CONSTANT})
-    evening, constant = recommend(use, RequestOptions(errors=0.0))
+    evening, constant = recommend(use, RequestOptions(errors=0.0), 0.8)
     assert evening.has_clock
     assert not constant.has_clock
     assert evening.cores["17-24"] == evening.once == pytest.approx(1.0)
@@ -83,7 +85,7 @@ def test_the_clock_is_used_where_it_pays() -> None:
     assert evening.by_slot[EVENING].min() == evening.once
     assert (evening.by_slot >= EVENINGS / 0.8 - 1e-9).all()
     weekends = np.where(np.arange(N_SLOTS) < 5 * 48, 0.8, 0.1)
-    (found,) = recommend(use_with({"a": weekends}), RequestOptions(errors=0.0))
+    (found,) = recommend(use_with({"a": weekends}), RequestOptions(errors=0.0), 0.8)
     assert set(found.cores) == {"workdays", "weekends"}
 
 
@@ -98,7 +100,7 @@ def test_some_kinds_and_services_without_measurements_or_pods_are_left_alone(
     use.measured[0] = False
     use.replicas[1] = 0
     use.measured[2, 1] = False
-    a, b, c = recommend(use, RequestOptions())
+    a, b, c = recommend(use, RequestOptions(), 0.8)
     if because is None:
         assert (a.because, b.because, c.because) == (LeftAlone.NOT_MEASURED, LeftAlone.ABSENT, None)
         assert c.memory_bytes is None and c.request[1] == c.today[1]
@@ -110,13 +112,13 @@ def test_some_kinds_and_services_without_measurements_or_pods_are_left_alone(
 def test_a_request_is_never_below_the_quantile_of_its_own_use(discount: float, quantile: float, errors: float) -> None:
     use = use_with({"evening": EVENINGS, "night": NIGHTS})
     options = RequestOptions(quiet_discount=discount, least_quantile=quantile, errors=errors)
-    for row, found in enumerate(recommend(use, options.replace(clock_pays=1.0))):
+    for row, found in enumerate(recommend(use, options.replace(clock_pays=1.0), 0.8)):
         assert found.once >= np.quantile(use.mean[row, CPU], quantile) * (1 - 1e-9)
 
 
 def test_savings_count_pods_and_what_more_would_fit() -> None:
     use = use_with({"a": CONSTANT})
-    savings = savings_of(use, recommend(use, ONE_NUMBER))
+    savings = savings_of(use, recommend(use, ONE_NUMBER, 0.8))
     assert savings.today == (10.0, 20 * GIB)
     assert savings.recommended[0] == pytest.approx(5.0)
     assert savings.fit_today == pytest.approx(100.0)

@@ -51,7 +51,7 @@ def decided(
 ) -> tuple[list[Resize], Counter[str]]:
     asked = RequestOptions(resize=ResizeOptions(**{"service_share": 1.0, **options}))
     ahead = replace(evening_ahead((CART,), gib=gib, replicas=replicas), autoscaled=np.array([follows_load]))
-    needs = needs_of(ahead, asked, at(hour))
+    needs = needs_of(ahead, asked, at(hour), 0.8)
     return resizes(pods, needs, asked, now=at(hour), free=free, measured=lambda pod: measured)
 
 

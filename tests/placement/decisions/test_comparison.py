@@ -112,7 +112,7 @@ def moved(history: History, pods: PodUsage, *decisions: Decision, days: int | No
     moves = moves_of(history, pods.pods, decisions, span)
     shift = blank_shift(history, span)
     add_moved_usage(shift, moves, during(pods, slice(span.first, N_DAYS)), history, span)
-    return moves, compare(history, span, moves, shift)
+    return moves, compare(history, span, moves, shift, 0.8)
 
 
 def test_usage_moves_from_the_binding_on() -> None:

@@ -56,7 +56,7 @@ def test_the_first_day_of_untouched_is_as_hot_as_it_was_recorded() -> None:
     report = played((history, pods), days=1, rules=[UNTOUCHED]).by_rule[UNTOUCHED]
     window = trajectory_window(history, 1)
     used = flat(history.node_usage)[..., window.history_slot :]
-    recorded = hot_node_slots(shares(used, history.capacity))
+    recorded = hot_node_slots(shares(used, history.capacity), 0.8)
     # Until the autoscaled pods of the evening are placed, which need not go where they were recorded.
     assert recorded[:, :36].any()
     np.testing.assert_array_equal(report.hot[:, :36], recorded[:, :36])

@@ -43,6 +43,6 @@ def test_an_assumed_capacity_makes_no_node_hot_and_its_spread_is_reported(assume
     share[0, DISK] = 3.0
     mask = np.zeros((4, 5), dtype=bool)
     mask[:, DISK] = assumed
-    figures = figures_of(share, 0, {}, mask)
+    figures = figures_of(share, 0, {}, 0.8, mask)
     assert figures.hot_share == (0.0 if assumed else 0.25)
     assert figures.max_peak["disk"] == 3.0 and figures.peak_cv["disk"] > 0

@@ -61,8 +61,8 @@ def two_nodes() -> Floats:
 
 
 def test_figures_by_hand_are_shares_of_each_nodes_own_capacity() -> None:
-    assert not hot_node_slots(np.full((1, 5, 48), 0.8)).any()
-    figures = figures_of(two_nodes(), unplaced=2, coverage={})
+    assert not hot_node_slots(np.full((1, 5, 48), 0.8), 0.8).any()
+    figures = figures_of(two_nodes(), unplaced=2, coverage={}, hot=0.8)
     assert figures.hot_share == pytest.approx(3 / 192)
     assert figures.daily_hot_share == pytest.approx([1 / 96, 2 / 96])
     # day one: peaks 0.9 and 0.6, deviation 0.15 of mean 0.75; day two: equal peaks

@@ -58,7 +58,7 @@ def test_spread_and_hot_share_of_every_day() -> None:
         node_usage=usage,
         capacity=np.full((2, len(RESOURCES)), 10.0),
     )
-    spread = spread_of(known)
+    spread = spread_of(known, 0.8)
     assert spread.variation[CPU, 0] == pytest.approx(0.3 / 0.6)  # peaks 0.9 and 0.3
     assert np.isnan(spread.variation[CPU, 1]) and spread.variation[DISK, 1] == 0
     assert spread.hot.tolist() == pytest.approx([1 / 96, 0])
@@ -80,6 +80,6 @@ def test_spread_and_hot_share_are_of_the_capacity_of_each_day() -> None:
     then = np.full((2, len(RESOURCES), 2), 20.0)
     then[0, :, 1] = 40.0
     known = replace(history(), days=history().days[:2], nodes=("a", "b"), node_usage=usage, capacity=then[:, :, 1])
-    spread = spread_of(replace(known, daily_capacity=then))
+    spread = spread_of(replace(known, daily_capacity=then), 0.8)
     assert spread.hot.tolist() == [0, 0] and spread.variation[CPU].tolist() == pytest.approx([0, 0])
-    assert spread_of(replace(known, capacity=then[:, :, 0])).hot.tolist() == [0, 0.5]
+    assert spread_of(replace(known, capacity=then[:, :, 0]), 0.8).hot.tolist() == [0, 0.5]
