@@ -39,7 +39,7 @@ class PlanWindow(Struct, frozen=True):
 class RebalanceAnswer(Struct, frozen=True):
     """What moves would help, and how much. Times are in the cluster's time zone.
 
-    hot_before, hot_after : node half hours over 80 % of capacity until `until`, expected
+    hot_before, hot_after : node half hours over the hot share of capacity until `until`, expected
     at_risk_before, at_risk_after : the same by the upper bound
     heat_before, heat_after : penalty that the plan brings down; most_gain: no plan within the budget gains more
     windows_because : how the windows were found, or why there is none

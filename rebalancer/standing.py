@@ -46,7 +46,7 @@ class RebalancingCollector(Collector):
             yield _gauge("planned_moves", "Moves that would help, as of the last look.", len(state.made.moves))
             hot = GaugeMetricFamily(
                 "forecast_rebalance_hot_half_hours",
-                "Node half hours over 80 % of capacity in the next day, expected now and after the planned moves.",
+                "Node half hours over `hot_share` of capacity in the next day, as it is and after the planned moves.",
                 labels=["moves"],
             )
             hot.add_metric(["before"], found.hot_before)
