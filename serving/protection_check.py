@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -97,13 +98,18 @@ class _Tried:
 
 @contextmanager
 def _in_silence() -> Iterator[None]:
-    """What the tried connections send is no news for the log."""
-    log = logging.getLogger("uvicorn.error")
-    before, log.disabled = log.disabled, True
+    """What the connections that this thread tries send is no news for the log."""
+    log, here = logging.getLogger("uvicorn.error"), threading.get_ident()
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    # Not `disabled`: services and probes begin at once, and each would put back what it found of the other.
+    log.addFilter(is_of_others)
     try:
         yield
     finally:
-        log.disabled = before
+        log.removeFilter(is_of_others)
 
 
 async def check_protection() -> None:

@@ -7,7 +7,6 @@ import ssl
 import time
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -114,18 +113,11 @@ def test_the_command_manages_its_certificate(plane: ControlPlane, api: Api, kube
         called = {"name": "one.example.com", "clientConfig": {"url": f"{process.url}/mutate"}, "rules": rules}
         webhook = called | {"admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail"}
         api.request("POST", CONFIGURATIONS, {"metadata": {"name": "forecast-scheduler"}, "webhooks": [webhook]})
+        # Until the API server has heard of the configuration it creates pods without asking.
+        assert eventually(lambda: all(bundles(api))), process.log
         assert eventually(lambda: is_created(api, "probe")), process.log
-        seen: list[str] = []
-
-        def is_trusted() -> bool:
-            """By the bundle as it is now."""
-            trusting = ssl.create_default_context(cadata=bundles(api)[0].decode())
-            with suppress(httpx.ConnectError):
-                seen.append(httpx.get(f"{process.url}/metrics", verify=trusting).raise_for_status().text)
-            return bool(seen)
-
-        assert eventually(is_trusted), process.log
-        metrics = seen[0]
+        trusting = ssl.create_default_context(cadata=bundles(api)[0].decode())
+        metrics = httpx.get(f"{process.url}/metrics", verify=trusting).raise_for_status().text
         ends = held(api).authority.certificate.not_valid_after_utc.timestamp()
         [line] = [
             line for line in metrics.splitlines() if line.startswith("forecast_webhook_certificate_expiry_timestamp")

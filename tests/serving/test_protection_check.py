@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +33,32 @@ _ON_HEADERS = HttpToolsProtocol.on_headers_complete
 
 def test_the_installed_uvicorn_keeps_all_limits() -> None:
     asyncio.run(check_protection())
+
+
+def test_two_checks_at_once_leave_the_log_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The service and its probes begin together, each in a thread."""
+    both, first_is_over = threading.Barrier(2), threading.Event()
+
+    async def tried() -> None:
+        both.wait(10)
+        if threading.current_thread().name == "second":
+            assert first_is_over.wait(10)
+        logging.getLogger("uvicorn.error").error("of a tried connection")
+
+    monkeypatch.setattr("serving.protection_check._check", tried)
+    threads = [
+        threading.Thread(target=lambda: asyncio.run(check_protection()), name=name) for name in ("first", "second")
+    ]
+    for thread in threads:
+        thread.start()
+    threads[0].join(10)
+    logging.getLogger("uvicorn.error").error("of others meanwhile")
+    first_is_over.set()
+    threads[1].join(10)
+    logging.getLogger("uvicorn.error").error("of others afterwards")
+    assert [one.getMessage() for one in caplog.records] == ["of others meanwhile", "of others afterwards"]
 
 
 @pytest.mark.parametrize(
