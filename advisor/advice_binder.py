@@ -38,6 +38,15 @@ from scorer.answers import Peak
 
 _MOST: Final = 10_000
 
+logger = logging.getLogger(__name__)
+_TRIES: Final = 2
+_THROTTLED: Final = 429
+_REFUSED: Final = (403, 422)
+_MOST_CANARIES: Final = 100
+
+_SEEN_WHOLE: Final = 100
+"""Nodes that fit a pod, of which kube-scheduler looks at all (minFeasibleNodesToFind in its schedule_one.go)."""
+
 
 class AdviceNotes:
     """Implements Advised of the loop. For any thread."""
@@ -65,17 +74,6 @@ class AdviceNotes:
         """kube-scheduler has it: keep it until the pod is bound."""
         if advice is not None:
             self._recorder.advised(advice)
-
-
-logger = logging.getLogger(__name__)
-
-_TRIES: Final = 2
-_THROTTLED: Final = 429
-_REFUSED: Final = (403, 422)
-_MOST_CANARIES: Final = 100
-
-_SEEN_WHOLE: Final = 100
-"""Nodes that fit a pod, of which kube-scheduler looks at all (minFeasibleNodesToFind in its schedule_one.go)."""
 
 
 class AdviceFigures:

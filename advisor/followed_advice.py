@@ -48,6 +48,8 @@ _OPEN_SECONDS: Final = 60.0
 
 _MOST_OPEN: Final = 10_000
 
+_KUBE_SCHEDULER: Final = "all filters that are known here pass: kube-scheduler decided otherwise"
+
 
 class NominationTrust(Enum):
     """What is known about them. DOUBTED: pods are nominated and prefer the same node."""
@@ -243,9 +245,6 @@ class Following:
 def as_canary(advice: Advice, peak: Callable[[], Peak | None]) -> Advice:
     """Return the advice with its second-best node in place of the best. peak: of that node, see Advice."""
     return replace(advice, best=advice.runner_up, runner_up=advice.best, margin=None, peak=peak)
-
-
-_KUBE_SCHEDULER: Final = "all filters that are known here pass: kube-scheduler decided otherwise"
 
 
 class BoundPods(NodesAndPodsOnly):

@@ -35,6 +35,15 @@ STALLED_SECONDS: Final = 5.0
 _SPARE: Final = 2.0
 """A rate that was low for a moment must not cost pods their advice."""
 
+logger = logging.getLogger(__name__)
+_LEADER_SECONDS: Final = 1.0
+
+_FAREWELL_SECONDS: Final = 3.5
+"""Two seconds more than a webhook takes to see that the Lease was given back: 0.5 s between two looks, 1 s for one."""
+
+_LOOK_SECONDS: Final = 0.25
+_WRITING_SECONDS: Final = 10.0
+
 
 class Patience:
     """Fed with the number of pods advised so far, several times a second.
@@ -87,17 +96,6 @@ class Patience:
 def least_in_need(pods: Sequence[PodInfo], n: int) -> Sequence[PodInfo]:
     """Return the n pods for which advice matters least: of low priority, and of those the ones that request little."""
     return sorted(pods, key=lambda pod: (pod.priority, pod.nonzero_requests))[:n]
-
-
-logger = logging.getLogger(__name__)
-
-_LEADER_SECONDS: Final = 1.0
-
-_FAREWELL_SECONDS: Final = 3.5
-"""Two seconds more than a webhook takes to see that the Lease was given back: 0.5 s between two looks, 1 s for one."""
-
-_LOOK_SECONDS: Final = 0.25
-_WRITING_SECONDS: Final = 10.0
 
 
 class Outcome(StrEnum):

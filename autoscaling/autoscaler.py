@@ -26,6 +26,14 @@ from forecast.resources import RESOURCES
 from kube.failure_notice import Troubles
 from kube.session.session_calls import SubmitsCoroutines, wait_for
 
+logger = logging.getLogger(__name__)
+
+_TURN_SECONDS: Final = 30.0
+"""For one hand in one turn: the rest is for the next one. The loads wait meanwhile: the same thread works them out."""
+
+_RETREAT_SECONDS: Final = 20.0
+"""For all hands at the end: what is left is taken back by the next leader."""
+
 
 class Hand(Protocol):
     """Writes one kind of thing: buffers, marks of nodes, requests of pods.
@@ -55,15 +63,6 @@ class Hand(Protocol):
 
     def metrics(self) -> Iterator[Metric]:
         """What it did and decided since this process leads. For any thread."""
-
-
-logger = logging.getLogger(__name__)
-
-_TURN_SECONDS: Final = 30.0
-"""For one hand in one turn: the rest is for the next one. The loads wait meanwhile: the same thread works them out."""
-
-_RETREAT_SECONDS: Final = 20.0
-"""For all hands at the end: what is left is taken back by the next leader."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,12 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 _DAYS: Final = 3
 """Today and all of the next 24 hours, also around midnight, with an hour to spare."""
 
+BUFFER_LABEL: Final = f"{ANNOTATION_PREFIX}buffer"
+"""Label of all that belongs to a buffer, placeholder pods included. Its value names the buffer."""
+
+_HALF_LIFE_SECONDS: Final = 60.0 * SLOT_MINUTES * LIVE_HALF_LIFE_SLOTS
+"""Of the difference between the pods that are there and those that were expected; the scorer's for usage."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServicesAhead:
@@ -95,13 +101,6 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
         std=profiles.total_std(services, days),
         horizon=Horizon(days, horizon.slot, horizon.zone),
     )
-
-
-BUFFER_LABEL: Final = f"{ANNOTATION_PREFIX}buffer"
-"""Label of all that belongs to a buffer, placeholder pods included. Its value names the buffer."""
-
-_HALF_LIFE_SECONDS: Final = 60.0 * SLOT_MINUTES * LIVE_HALF_LIFE_SLOTS
-"""Of the difference between the pods that are there and those that were expected; the scorer's for usage."""
 
 
 @dataclass(frozen=True, slots=True)

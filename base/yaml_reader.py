@@ -22,6 +22,24 @@ _LONGEST_NUMBER: Final = 40
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INVALID: Final = (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError)
 
+_MARKS: Final = (  # that of UTF-32 LE begins with that of UTF-16 LE
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+_NULLS: Final[Mapping[tuple[bool, ...], str]] = {  # where the first four bytes are null
+    (True, True, True, False): "utf-32-be",
+    (False, True, True, True): "utf-32-le",
+    (True, False, True, False): "utf-16-be",
+    (False, True, False, True): "utf-16-le",
+}
+_SPOKEN: Final = {"utf-32-le": "UTF-32", "utf-32-be": "UTF-32", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+_COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
+_MARK_AT_LINE_START: Final = re.compile(rb"^" + codecs.BOM_UTF8, re.MULTILINE)
+_CHUNK: Final = 1 << 24  # bytes; a cluster file has a gigabyte
+
 
 class YamlMistake(InputError):
     """The text is no YAML, or not in these bounds. line: where, from 1; None = not known."""
@@ -177,25 +195,6 @@ def _at(problem: str, mark: Any) -> yaml.MarkedYAMLError:
 # Windows PowerShell writes UTF-16 with `>`, editors of Windows put a byte-order mark before UTF-8. A text of YAML or
 # JSON begins with two ASCII characters, so its null bytes show UTF-16 and UTF-32 without a mark, too (RFC 4627, section
 # 3).
-
-_MARKS: Final = (  # that of UTF-32 LE begins with that of UTF-16 LE
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-
-_NULLS: Final[Mapping[tuple[bool, ...], str]] = {  # where the first four bytes are null
-    (True, True, True, False): "utf-32-be",
-    (False, True, True, True): "utf-32-le",
-    (True, False, True, False): "utf-16-be",
-    (False, True, False, True): "utf-16-le",
-}
-
-_SPOKEN: Final = {"utf-32-le": "UTF-32", "utf-32-be": "UTF-32", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
-_COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
-_MARK_AT_LINE_START: Final = re.compile(rb"^" + codecs.BOM_UTF8, re.MULTILINE)
-_CHUNK: Final = 1 << 24  # bytes; a cluster file has a gigabyte
 
 
 class UndecodableText(InputError):

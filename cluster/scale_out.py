@@ -19,6 +19,9 @@ from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 
+_SERVICES_AT_ONCE: Final = 256
+"""The curves of 256 services are 20 MB, and their nodes as many at 5,000 nodes."""
+
 
 def soft_load(
     extra: AnyFloats,
@@ -78,10 +81,6 @@ def requests_of(pods: Sequence[PodInfo], most: Most = NO_NODE) -> Floats:
     """Cores and bytes that each pod requests, as far as it can use them: (n_pods, 2). most: see PodBounds"""
     rows = [bounded_requests(pod.requests, most) for pod in pods]
     return np.array(rows, dtype=np.float64).reshape(len(rows), 2)
-
-
-_SERVICES_AT_ONCE: Final = 256
-"""The curves of 256 services are 20 MB, and their nodes as many at 5,000 nodes."""
 
 
 @dataclass(frozen=True, slots=True)

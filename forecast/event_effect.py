@@ -29,6 +29,11 @@ _HOLIDAY = 7
 _SMALLEST_SHARE = 1e-6
 """Logarithms of ratios stay finite: nothing at all counts as this share of what is usual."""
 
+_LARGEST_LEARNED = 20.0
+
+_ORDINARY_SHARE = 0.5
+"""A service keeps at least this share of its measured days: what happens every other day is its ordinary load."""
+
 
 def expected_curves(ordinary: AnyFloats, horizon: Days, holiday: AnyFloats) -> Floats:
     """Mean expected curve of each weekday, and of holidays: (n_series, 8, 48). Two weeks hold every weekday.
@@ -67,12 +72,6 @@ def log_effect(usage: AnyFloats, expected: AnyFloats) -> Floats:
 
 def _ratio(used: Floats, expected: Floats) -> Floats:
     return np.where(expected > 0, used / np.where(expected > 0, expected, 1.0), np.nan)
-
-
-_LARGEST_LEARNED = 20.0
-
-_ORDINARY_SHARE = 0.5
-"""A service keeps at least this share of its measured days: what happens every other day is its ordinary load."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ _LARGEST_LOSS = 5.0
 _RATE_MID, _RATE_HIGH = 5.0, 2.5
 _LEAST_PRIOR = 1e-3
 
+_SMOOTHING = 0.02  # width of the rounded tip of the pinball loss, in units of the scaled peaks
+
 
 def expert_losses(actual: Floats, experts: Floats, scale: Floats, quantile: float) -> Floats:
     """How wrong each expert was about one day, in units of the series' scale: (n_rows, n_experts).
@@ -66,7 +68,6 @@ def series_weights(total: Floats, days: Floats, prior: Floats, quantile: float) 
 # Averages of experts' quantiles are usually better than the best of them (Lichtendahl, Grushka-Cockayne & Winkler 2013,
 # "Is it better to average probabilities or quantiles?"), and non-negative weights that sum to 1 cannot run away.
 
-_SMOOTHING = 0.02  # width of the rounded tip of the pinball loss, in units of the scaled peaks
 _PRIOR_STRENGTH, _PRIOR_ROWS = 0.003, 500.0
 
 

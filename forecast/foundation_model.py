@@ -35,6 +35,8 @@ SHORTEST_CONTEXT = 7 * SLOTS_PER_DAY
 _MASK_TYPES = {"tensor(bool)": np.bool_, "tensor(float)": np.float32}
 _RANKS = {"mean": 2, "quantiles": 3}
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class OnnxModel:
@@ -197,9 +199,6 @@ def _names(names: Any) -> str:
 def _line(error: Exception) -> str:
     """The first line of what onnxruntime says, which may be pages."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-
-
-logger = logging.getLogger(__name__)
 
 
 class FoundationModelPredictor(Predictor):

@@ -14,6 +14,11 @@ from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 
 _DAY_SECONDS = SLOTS_PER_DAY * SLOT_MINUTES * 60
 
+LONGEST_RUN: Final = 366 * 86_400.0
+
+_MANY: Final = 20
+"""Number of runs from which the 95 % quantile is an observed value."""
+
 
 @dataclass(frozen=True, slots=True)
 class SampleTimes:
@@ -113,12 +118,6 @@ def collect_runs(
         seconds=(last - first + step)[order].astype(np.float32),
         open=is_open[order],
     )
-
-
-LONGEST_RUN: Final = 366 * 86_400.0
-
-_MANY: Final = 20
-"""Number of runs from which the 95 % quantile is an observed value."""
 
 
 @dataclass(frozen=True, slots=True)

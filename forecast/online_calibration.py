@@ -20,6 +20,16 @@ from forecast.resources import RESOURCES
 _MEASURED = 0.5
 """A peak counts if at least this share of its day was measured."""
 
+INFO = "bound_offsets"
+"""Where a model keeps its offsets, in `PeakModel.info`."""
+
+_PEAKS_OF_HALF_TRUST = 20.0
+
+_LONGEST_DAYS = 7
+"""A forecast of days further ahead was replaced before they came, or is too old to be judged by."""
+
+_LIMIT = 1.5
+
 
 def daily_peaks(usage: AnyFloats) -> Floats:
     """Highest half hour of each day, NaN where the day was not measured: (..., n_days, 48) -> (..., n_days)."""
@@ -54,16 +64,7 @@ def node_hits(history: History, model: PeakModel, day: int) -> Floats:
     return np.where(counted, daily_peaks(usage) <= bound, np.nan)
 
 
-INFO = "bound_offsets"
-"""Where a model keeps its offsets, in `PeakModel.info`."""
-
 SERVICE_GAIN, NODE_GAIN = 1.5, 2.0
-_PEAKS_OF_HALF_TRUST = 20.0
-
-_LONGEST_DAYS = 7
-"""A forecast of days further ahead was replaced before they came, or is too old to be judged by."""
-
-_LIMIT = 1.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,9 @@ FLEET_FACTOR: Final = 1000.0
 Of 318 real machines (Bitbrains), the highest half hour of all is 333 times that in disk, 268 times in network. It is
 tens of thousands of times the median half hour, since most machines are idle most of the time."""
 
+LARGEST: Final = np.array([1e6 if resource.unit == "cores" else 1e15 for resource in RESOURCES])
+"""More of a resource than any machine has: for pods of clusters of which no capacity is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class CutSeries:
@@ -214,10 +217,6 @@ def _joined(parts: list[Excess]) -> Excess:
         np.concatenate([part.slot for part in parts]),
         np.concatenate([part.ratio for part in parts]),
     )
-
-
-LARGEST: Final = np.array([1e6 if resource.unit == "cores" else 1e15 for resource in RESOURCES])
-"""More of a resource than any machine has: for pods of clusters of which no capacity is known."""
 
 
 def largest_node(capacity: AnyFloats, otherwise: AnyFloats = LARGEST) -> Floats:

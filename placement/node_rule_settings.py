@@ -17,6 +17,14 @@ from kube.objects.labels import is_qualified_name
 from kube.objects.pod_shape import IDENTITY_LABELS
 from placement.card_names import TYPE_LABELS
 
+MODEL_LABELS: Final = (
+    *TYPE_LABELS,
+    "aliyun.accelerator/nvidia_name",
+    "cloud.google.com/gke-accelerator",
+    "karpenter.k8s.aws/instance-gpu-name",
+)
+"""Those of the two labellers, then of Alibaba Cloud, Google and Karpenter."""
+
 
 class TopologyOptions(SettingGroup):
     """Gangs close together, and cards with fast links (docs/use/topology.md)."""
@@ -143,15 +151,6 @@ class CardOptions(SettingGroup):
     pressure_band: float = Field(default=0.2, ge=0, le=1)
     """Difference of pressure that does not matter: share of its supply by which one type may be wanted more than
     another before the other one comes first."""
-
-
-MODEL_LABELS: Final = (
-    *TYPE_LABELS,
-    "aliyun.accelerator/nvidia_name",
-    "cloud.google.com/gke-accelerator",
-    "karpenter.k8s.aws/instance-gpu-name",
-)
-"""Those of the two labellers, then of Alibaba Cloud, Google and Karpenter."""
 
 
 class DeviceOptions(SettingGroup):

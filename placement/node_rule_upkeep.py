@@ -18,6 +18,8 @@ from placement.topology.zone_table import ZoneTable
 from scorer.scorer import Scorer
 from serving.threads import Upkeep
 
+_LOOK_SECONDS: Final = 1.0
+
 
 class TopologyCollector(Collector):
     """Reads the figures at each scrape, without the lock: each is right by itself."""
@@ -72,9 +74,6 @@ class DeviceCollector(Collector):
             "Devices of which pods have more than there is, or that pods have and that are gone.",
             value=float(self._devices.conflicts()),
         )
-
-
-_LOOK_SECONDS: Final = 1.0
 
 
 def node_rule_upkeep(

@@ -30,6 +30,8 @@ GROUP: Final = "forecast_scheduler.plugins"
 
 _OURS: Final = frozenset((*FILTER_NAMES, *PLUGIN_WEIGHTS, *FURTHER_PLUGINS))
 
+_made: Final[dict[tuple[str, str], GuardedPlugin]] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class UsedPlugin:
@@ -81,8 +83,6 @@ class UsedPlugins:
 
 
 NO_PLUGINS: Final = UsedPlugins()
-
-_made: Final[dict[tuple[str, str], GuardedPlugin]] = {}
 
 
 def used_plugins(options: Mapping[str, PluginOptions]) -> UsedPlugins:

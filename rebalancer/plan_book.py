@@ -46,6 +46,8 @@ _NIGHT_LASTS: Final = timedelta(hours=12)
 
 MOST_NAMES: Final = 9
 
+_REMEMBERED: Final = timedelta(days=1)
+
 
 def night_name(night: date, number: int = 1) -> str:
     """Return the name of the plan of a night: two replicas cannot both make one.
@@ -238,9 +240,6 @@ def _occasion(plan: RebalancePlan, calendar: Calendar) -> tuple[Trigger, date | 
     if plan.spec.trigger is Trigger.NIGHT:
         return Trigger.NIGHT, _night_of(plan)
     return Trigger.UNFORESEEN, calendar.day_and_slot(plan.spec.created_at)[0]
-
-
-_REMEMBERED: Final = timedelta(days=1)
 
 
 class KeptPlans:

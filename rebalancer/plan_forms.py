@@ -13,6 +13,8 @@ from rebalancer.execution.plan_wire import MOST_MOVES, MoveSpec, PlanMode, PlanS
 from rebalancer.plan_maker import MadePlan, NamedMove
 from rebalancer.rebalance_settings import RebalanceMode
 
+_SECONDS_PER_HOUR: Final = 3600.0
+
 
 class PlannedMove(Struct, frozen=True):
     """One pod to another node. gain: node half hours of heat; partner: position of the move that it is made for."""
@@ -102,9 +104,6 @@ def _move(move: NamedMove) -> PlannedMove:
         partner=move.partner,
         by_surge=move.by_surge,
     )
-
-
-_SECONDS_PER_HOUR: Final = 3600.0
 
 
 def spec_of(

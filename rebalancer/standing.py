@@ -20,6 +20,8 @@ from serving.json_answers import json_response
 
 _MODES: Final = (RebalanceMode.OFF, RebalanceMode.SHADOW, RebalanceMode.ON)
 
+PATH = "/rebalance"
+
 
 class RebalancingCollector(Collector):
     """Implements prometheus_client's Collector."""
@@ -65,9 +67,6 @@ class RebalancingCollector(Collector):
 
 def _gauge(name: str, help_text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"forecast_rebalance_{name}", help_text, value=value)
-
-
-PATH = "/rebalance"
 
 
 class RebalanceBody(Struct, frozen=True):

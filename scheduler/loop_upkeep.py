@@ -32,6 +32,11 @@ from tenants.tenant_metrics import TenantGauges
 from tenants.tenant_report import TenantsReport, live_report
 from tenants.tenant_routes import tenants_router
 
+_HANGS_SECONDS: Final = 4.0
+"""A loop that has not gone round for so long hangs: a cycle takes milliseconds, an idle round half a second."""
+
+_LOOK_SECONDS: Final = 1.0
+
 
 class ShardCollector(Collector):
     """Reads what the keeper knows when it is asked."""
@@ -63,10 +68,6 @@ class ShardCollector(Collector):
         nodes.add_metric(["loan"], self._moves.lent)
         nodes.add_metric(["balance"], max(0, self._moves.handed_over - self._moves.lent))
         yield nodes
-
-
-_HANGS_SECONDS: Final = 4.0
-"""A loop that has not gone round for so long hangs: a cycle takes milliseconds, an idle round half a second."""
 
 
 def shard_upkeep(
@@ -111,9 +112,6 @@ def shard_upkeep(
     renewing = PeriodicTask("shard-leases", every, keeper.renew, after=after)
     stepping = PeriodicTask("shards", every, keeper.step, after=after)
     return Upkeep((keeper, renewing, stepping), (ShardCollector(keeper, tables.moves),))
-
-
-_LOOK_SECONDS: Final = 1.0
 
 
 def tenant_upkeep(tables: TenantTables, scorer: Scorer, process: Process) -> Upkeep:

@@ -23,6 +23,9 @@ from placement.decisions.recorder import DecisionRecorder
 _AGAIN_AFTER_SECONDS: Final = 300.0
 _MOST_PODS: Final = 20_000
 
+logger = logging.getLogger(__name__)
+_LOGGED_REPORTS_AGAIN_AFTER_SECONDS: Final = 300.0
+
 
 class SchedulingEvents(EventRecorder):
     """For any thread; posts in its own. The rate is that of each reason."""
@@ -136,11 +139,6 @@ class Reports(LoopReports):
     def forget(self, uid: str) -> None:
         self.conditions.forget(uid)
         self.events.forget(uid)
-
-
-logger = logging.getLogger(__name__)
-
-_LOGGED_REPORTS_AGAIN_AFTER_SECONDS: Final = 300.0
 
 
 class LoggedReports(LoopReports):

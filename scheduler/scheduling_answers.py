@@ -83,7 +83,7 @@ class SchedulingStatus(ScorerStatus, frozen=True, kw_only=True):
 
 
 class SchedulingApi(Protocol):
-    """For any thread."""
+    """Any thread may ask."""
 
     def state(self) -> SchedulingState:
         """Quick: probes ask for it."""

@@ -25,6 +25,9 @@ _TICK_SECONDS = 1.0
 _LARGEST_SHARE = 0.05
 """Of the time that computing may take up: on a large cluster the overview is made less often than asked for."""
 
+_LOOK_SECONDS: Final = 10.0
+_MOST_WAITING: Final = 200
+
 
 class ScorerBackground:
     """The jobs of one scorer. `with Background(...)`: they run inside."""
@@ -94,10 +97,6 @@ class ScorerBackground:
         if loaded is not None:
             self._scorer.tables.refresh_overview()
             give_back()  # what the cluster's first listing, or the model before, has left
-
-
-_LOOK_SECONDS: Final = 10.0
-_MOST_WAITING: Final = 200
 
 
 class CapacityEvents:

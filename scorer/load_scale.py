@@ -14,9 +14,11 @@ from base.load_colours import FULL_COLOUR, HOT_COLOUR
 FULL_SHARE: Final = 1.0
 """All that a node has."""
 
-
 UNKNOWN: Final = "–"
 """What is not known."""
+
+HIGHEST_SHARE: Final = 1.2
+"""The colours change up to here."""
 
 
 class LoadColour(NamedTuple):
@@ -25,10 +27,6 @@ class LoadColour(NamedTuple):
     share: float
     light: str
     dark: str
-
-
-HIGHEST_SHARE: Final = 1.2
-"""The colours change up to here."""
 
 
 def load_scale(hot: float) -> tuple[LoadColour, ...]:

@@ -14,6 +14,9 @@ from scorer.scores.score_catalogue import RegisteredScore, check_weights, scores
 SETTINGS_POLICY: Final = "settings"
 """Name of the policy that the settings describe: that of pods for which nothing else chooses one."""
 
+OPT_OUT_ANNOTATION: Final = ANNOTATION_PREFIX + "opt-out"
+"""A pod with this set to "true" gets the same score on every node: the other schedulers' scores decide alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoringPolicy:
@@ -68,10 +71,6 @@ def scoring_policy(options: ScorerOptions) -> ScoringPolicy:
     registered = scores(options.scores)
     check_weights(options.scores.weights, registered)
     return ScoringPolicy(SETTINGS_POLICY, dict(options.scores.weights), registered)
-
-
-OPT_OUT_ANNOTATION: Final = ANNOTATION_PREFIX + "opt-out"
-"""A pod with this set to "true" gets the same score on every node: the other schedulers' scores decide alone."""
 
 
 def opts_out(pod: PodInfo) -> bool:

@@ -19,6 +19,12 @@ _MAPPED_FROM: Final = 2**20
 
 _ARENAS: Final = 2
 
+_MUCH: Final = 4 * 2**20
+_EVERY: Final = 10.0
+
+_TIMES: Final = 4
+"""Connections free their buffers when they end, which with TLS may take 30 s more."""
+
 
 def limit_arenas() -> bool:
     """For the whole process, as early as possible. Returns whether there was anything to be set."""
@@ -45,13 +51,6 @@ def _glibc() -> ctypes.CDLL | None:
     except (OSError, TypeError):
         return None
     return library if hasattr(library, "gnu_get_libc_version") else None
-
-
-_MUCH: Final = 4 * 2**20
-_EVERY: Final = 10.0
-
-_TIMES: Final = 4
-"""Connections free their buffers when they end, which with TLS may take 30 s more."""
 
 
 class HeapTrim:

@@ -18,6 +18,9 @@ from base.errors import ForecastError, InputError
 _DIGITS: Final = 7
 """Significant digits of numbers in arrays: what is more is noise and traffic."""
 
+logger = logging.getLogger(__name__)
+RETRY_SECONDS = "1"
+
 
 def json_body(value: object) -> bytes:
     """A msgspec structure as JSON; NaN and infinity become null. Raises TypeError for what JSON cannot hold."""
@@ -38,11 +41,6 @@ def rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         scale = 10.0 ** np.where(np.isfinite(magnitude), _DIGITS - 1 - magnitude, 0.0)
         result = np.round(values * scale) / scale
     return np.where(np.isfinite(result), result, values)
-
-
-logger = logging.getLogger(__name__)
-
-RETRY_SECONDS = "1"
 
 
 class Refusal(Exception):

@@ -35,6 +35,13 @@ from serving.tls import CertificateFiles, ReloadedCertificates, TlsListener
 
 _STUCK_SECONDS: Final = 30.0
 
+logger = logging.getLogger(__name__)
+_SWITCH_SECONDS = 0.001
+_PROBES_END_SECONDS = 5.0
+
+_READ_AT_ONCE = 64 * 1024
+"""Bytes of a client that the kernel keeps (socket(7) doubles it): with TLS, what is read at once stays allocated."""
+
 
 class Heartbeat:
     """When the event loop of the service turned last. clock: seconds that only grow."""
@@ -64,15 +71,6 @@ def probe_app(heartbeat: Heartbeat) -> FastAPI:
         return PlainTextResponse("ok\n")
 
     return app
-
-
-logger = logging.getLogger(__name__)
-
-_SWITCH_SECONDS = 0.001
-_PROBES_END_SECONDS = 5.0
-
-_READ_AT_ONCE = 64 * 1024
-"""Bytes of a client that the kernel keeps (socket(7) doubles it): with TLS, what is read at once stays allocated."""
 
 
 def serve(app: FastAPI, options: ServerOptions, on_started: Callable[[str], None] | None = None) -> None:

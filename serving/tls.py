@@ -20,6 +20,17 @@ from serving.quiet_log import QuietLog
 
 logger = logging.getLogger(__name__)
 
+MOST_HANDSHAKES: Final = 300
+"""At once. Past it, the one that has lasted for the longest is hung up on; one takes some milliseconds."""
+
+_OF_ONE: Final = 56 * 1024
+"""Bytes that it takes."""
+
+_AT_ONCE: Final = 50
+"""Connections accepted before others are served on."""
+
+_PAUSE_SECONDS: Final = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class CertificateFiles:
@@ -91,18 +102,6 @@ def _new_context(files: CertificateFiles) -> ssl.SSLContext:
     if files.client_ca is not None:
         context.verify_mode = ssl.CERT_REQUIRED
     return context
-
-
-MOST_HANDSHAKES: Final = 300
-"""At once. Past it, the one that has lasted for the longest is hung up on; one takes some milliseconds."""
-
-_OF_ONE: Final = 56 * 1024
-"""Bytes that it takes."""
-
-_AT_ONCE: Final = 50
-"""Connections accepted before others are served on."""
-
-_PAUSE_SECONDS: Final = 1.0
 
 
 class TlsListener:

@@ -20,6 +20,10 @@ CardsOf = Callable[[PodInfo, NodeInfo | None], float]
 
 PODS: Final = "pods"
 
+_GIB: Final = 2**30
+_MIB: Final = 2**20
+_BYTES: Final = ("memory", "ephemeral-storage")
+
 
 class PodAmounts:
     """Asked under the lock of the tables."""
@@ -52,11 +56,6 @@ class PodAmounts:
         if predicted is None:
             return 0.0
         return max(0.0, float(predicted.load.peak_of_pod(self._cluster.profile(pod), resource)))
-
-
-_GIB: Final = 2**30
-_MIB: Final = 2**20
-_BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def in_base_units(resource: str, units: int) -> float:

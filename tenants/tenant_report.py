@@ -22,6 +22,9 @@ from tenants.quotas import Quotas
 
 SLOTS_OF_HOUR = 2
 
+LOAN_SECONDS = 3600.0
+"""What a tenant may still borrow is said of a pod that runs for an hour."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceReport:
@@ -227,10 +230,6 @@ def _may_borrow(tree: QuotaTree, use: Use, pool: Ints) -> Ints:
             largest = room[row]
         found[row] = np.maximum(np.minimum(largest, most) - own, 0)
     return found
-
-
-LOAN_SECONDS = 3600.0
-"""What a tenant may still borrow is said of a pod that runs for an hour."""
 
 
 def live_report(tables: LiveTables, quotas: Quotas, need: ExpectedNeed | None, *, n_hours: int = 24) -> TenantsReport:

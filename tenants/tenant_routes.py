@@ -22,6 +22,10 @@ from tenants.tenant_report import ResourceReport, TenantReport, TenantsReport
 
 _AMOUNT = "Cores, bytes, bytes a second, cards or counts."
 
+MOST_HOURS: Final = 24
+Hours = Annotated[int, Query(ge=0, le=MOST_HOURS, description="Hours of needs, from the one under way on.")]
+_HOURS_SHOWN: Final = 12
+
 
 class TenantResource(Struct, frozen=True):
     """One resource of a tenant, in base units."""
@@ -102,10 +106,7 @@ def _resource(one: ResourceReport) -> TenantResource:
     )
 
 
-MOST_HOURS: Final = 24
-Hours = Annotated[int, Query(ge=0, le=MOST_HOURS, description="Hours of needs, from the one under way on.")]
 Namespace = Annotated[str | None, Query(description="Only tenants of this name or namespace.")]
-_HOURS_SHOWN: Final = 12
 
 
 def tenants_router(report: Callable[[int], TenantsReport]) -> APIRouter:

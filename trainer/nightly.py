@@ -48,6 +48,8 @@ MEASURED_DAYS = "measured_days"
 _STALE_DAYS = 2
 """The newest whole day may be the day before yesterday: just after midnight the last samples may still be missing."""
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingReadiness:
@@ -126,9 +128,6 @@ def not_reproduced(failed: Sequence[Reproduction], n_services: int, n_nodes: int
         advice="do not trust a forecast of it: read the other findings of this run and of forecast-scheduler doctor, "
         "and compare the services that are named with the cluster's own dashboards",
     )
-
-
-logger = logging.getLogger(__name__)
 
 
 class Stages:

@@ -37,6 +37,15 @@ from trainer.prometheus.day_tables import DayTables
 
 _POD_KEYS, _NODE_KEYS = ("namespace", "pod"), ("node",)
 
+logger = logging.getLogger(__name__)
+LEDGER = "days.json"
+
+SETTLE = timedelta(hours=2)
+"""How late samples may arrive: remote write catches up, a Thanos sidecar uploads two-hour blocks."""
+
+_TABLES = {"usage": Layout.usage, "nodes": Layout.nodes, "pods": Layout.pods, "capacity": Layout.capacity}
+_ROW_GROUP = 500_000
+
 
 def merge_days(old: DayTables, new: DayTables) -> DayTables:
     """Both readings of one day. Of samples taken at the same time the fuller reading counts, the new one if alike."""
@@ -104,17 +113,6 @@ def _fullness(table: pa.Table, times: Ints) -> Floats:
 def _plain(schema: pa.Schema) -> pa.Schema:
     """The schema with text instead of dictionaries."""
     return pa.schema([pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in schema])
-
-
-logger = logging.getLogger(__name__)
-
-LEDGER = "days.json"
-
-SETTLE = timedelta(hours=2)
-"""How late samples may arrive: remote write catches up, a Thanos sidecar uploads two-hour blocks."""
-
-_TABLES = {"usage": Layout.usage, "nodes": Layout.nodes, "pods": Layout.pods, "capacity": Layout.capacity}
-_ROW_GROUP = 500_000
 
 
 @dataclass(frozen=True, slots=True)

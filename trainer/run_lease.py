@@ -47,6 +47,8 @@ _SETTLE_SECONDS = 2.0
 
 Clock = Callable[[], datetime]
 
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+
 
 class LeaseHeld(ForecastError):
     """Another run holds the lease; the command line exits with 1."""
@@ -61,9 +63,6 @@ class LeaseHeld(ForecastError):
 
 class LeaseLost(ForecastError):
     """Another run has taken the lease over, or it could not be renewed in time: nothing may be published any more."""
-
-
-_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class _Record(msgspec.Struct, frozen=True):

@@ -14,6 +14,14 @@ from admission.webhook_settings import AdviceGateOptions
 from placement.gate_exemptions import ADVICE, AdviceMode, labelled_mode, why_not_held
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 
+_SECRETS: Final = frozenset(
+    {"env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}
+)
+"""Of containers: what may hold secrets, and says nothing about nodes."""
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""Annotation with the whole pod once more."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewPod:
@@ -86,15 +94,6 @@ def _controller_kind(references: object) -> str:
             kind = one.get("kind")
             return kind if isinstance(kind, str) else ""
     return ""
-
-
-_SECRETS: Final = frozenset(
-    {"env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}
-)
-"""Of containers: what may hold secrets, and says nothing about nodes."""
-
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""Annotation with the whole pod once more."""
 
 
 def why_not_asked(pod: Mapping[str, Any]) -> str:

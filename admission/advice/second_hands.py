@@ -26,6 +26,23 @@ from placement.gate_removal import GateRemover, PodWithGates
 _PAUSE_SECONDS: Final = 1.0
 """After a vain attempt to release a pod: one that cannot be released must not keep the API server busy."""
 
+logger = logging.getLogger(__name__)
+KEEP_UP_SECONDS: Final = 0.25
+_CONFLICT: Final = 409
+_TAKEOVER_SECONDS: Final = 5.0
+_YOUNG_SECONDS: Final = 2.0
+_LATER_SECONDS: Final = 2.0
+_QUOTA_SECONDS: Final = 10.0
+_RENEWED_SECONDS: Final = 2.0
+
+_FAREWELL_SECONDS: Final = 2.5
+"""The Lease of advisors that ended in the same moment counts for two seconds."""
+
+_LEAST_FAREWELL_SECONDS: Final = 1.0
+"""Until the watch shows what was admitted last."""
+
+_WRITING_SECONDS: Final = 10.0
+
 
 @dataclass(slots=True)
 class _Held:
@@ -125,25 +142,6 @@ class HoldingTimes:
 
     def __len__(self) -> int:
         return len(self._held)
-
-
-logger = logging.getLogger(__name__)
-
-KEEP_UP_SECONDS: Final = 0.25
-_CONFLICT: Final = 409
-_TAKEOVER_SECONDS: Final = 5.0
-_YOUNG_SECONDS: Final = 2.0
-_LATER_SECONDS: Final = 2.0
-_QUOTA_SECONDS: Final = 10.0
-_RENEWED_SECONDS: Final = 2.0
-
-_FAREWELL_SECONDS: Final = 2.5
-"""The Lease of advisors that ended in the same moment counts for two seconds."""
-
-_LEAST_FAREWELL_SECONDS: Final = 1.0
-"""Until the watch shows what was admitted last."""
-
-_WRITING_SECONDS: Final = 10.0
 
 
 def longest_hold(gate_timeout: float, silent_for: float) -> float:

@@ -32,6 +32,11 @@ from admission.certificates.rotation import RotationStep, advanced, may_serve, n
 from admission.webhook_settings import CertificateOptions
 from base.errors import ForecastError
 
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 10
+"""Steps and conflicts in one look; three steps can be due at once."""
+
 
 class ShownCertificate:
     """Context manager: a directory that only this user may enter, removed at the end."""
@@ -43,7 +48,7 @@ class ShownCertificate:
         self.certificate: x509.Certificate | None = None
         """What stands in the file; None = there is none yet."""
         self.signer: x509.Certificate | None = None
-        """Who signed it."""
+        """The authority that signed what stands there; None = there is none yet."""
 
     def __enter__(self) -> Self:
         return self
@@ -59,12 +64,6 @@ class ShownCertificate:
             file.write(to_pem([pair.certificate]) + pair.key_pem)
         unfinished.replace(self.path)
         self.certificate, self.signer = pair.certificate, signer
-
-
-logger = logging.getLogger(__name__)
-
-_ATTEMPTS = 10
-"""Steps and conflicts in one look; three steps can be due at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,10 @@ from base.errors import InputError
 from base.periodic_task import PeriodicTask
 from serving.tls import CertificateFiles
 
+_START_SECONDS = 60.0
+_PAUSE_SECONDS = 1.0
+_TICK_SECONDS = 5.0
+
 
 class CertificateCollector(Collector):
     """Reads the file at each scrape. keeper: None = another component keeps the files."""
@@ -59,11 +63,6 @@ class CertificateCollector(Collector):
             "Times this replica has written the caBundle: at rotations, and where somebody else had changed it.",
             value=figures.mended,
         )
-
-
-_START_SECONDS = 60.0
-_PAUSE_SECONDS = 1.0
-_TICK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)

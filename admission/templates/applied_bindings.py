@@ -18,6 +18,18 @@ from admission.templates.template_set import Compiled
 
 _MOST_KEYS: Final = 4
 
+MOST_BINDINGS: Final = 32
+"""Applied to one pod, or recorded as on trial without it: what is written on a pod must stay small."""
+
+MOST_CANDIDATES: Final = 128
+"""Looked at for one pod: trying one in vain takes up to half a millisecond, for which other pods wait."""
+
+MOST_TRIES: Final = 512
+"""Merges after which no further round begins. Only bindings written to exhaust it need as many."""
+
+MOST_COMPARED: Final = 8
+"""Bindings of which it is found out what the pod does not say itself."""
+
 
 class SkipReason(Enum):
     """Why a binding that means a pod was not applied to it, or not wholly. Lower-case, as metrics and pages have it."""
@@ -89,19 +101,6 @@ def _left_out(keys: Sequence[str]) -> str:
 
 def _listed(keys: Sequence[str]) -> str:
     return ", ".join(keys[:_MOST_KEYS]) + (", ..." if len(keys) > _MOST_KEYS else "")
-
-
-MOST_BINDINGS: Final = 32
-"""Applied to one pod, or recorded as on trial without it: what is written on a pod must stay small."""
-
-MOST_CANDIDATES: Final = 128
-"""Looked at for one pod: trying one in vain takes up to half a millisecond, for which other pods wait."""
-
-MOST_TRIES: Final = 512
-"""Merges after which no further round begins. Only bindings written to exhaust it need as many."""
-
-MOST_COMPARED: Final = 8
-"""Bindings of which it is found out what the pod does not say itself."""
 
 
 @dataclass(frozen=True, slots=True)

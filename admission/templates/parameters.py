@@ -44,6 +44,15 @@ _MOST_CHOICES: Final = 3
 _MOST_REPETITIONS: Final = 2
 _MOST_GROUPS: Final = 4
 
+NO_LIMIT: Final = 32
+"""Strings in a list, where a parameter sets no limit of its own."""
+
+_TYPES: Final = {ParameterType.STRING: str, ParameterType.BOOLEAN: bool, ParameterType.STRINGS: tuple}
+_TEXT: Final = (ParameterType.STRING,)
+_TEXTS: Final = (ParameterType.STRING, ParameterType.STRINGS)
+_VALUES: Final = (ParameterType.STRING, ParameterType.STRINGS, ParameterType.INTEGER)
+_FLAG: Final = (ParameterType.BOOLEAN,)
+
 
 def pattern_problem(pattern: str) -> str:
     """Why a pattern is not allowed; '' = it is."""
@@ -73,12 +82,6 @@ def matches(pattern: str, text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
-
-
-NO_LIMIT: Final = 32
-"""Strings in a list, where a parameter sets no limit of its own."""
-
-_TYPES: Final = {ParameterType.STRING: str, ParameterType.BOOLEAN: bool, ParameterType.STRINGS: tuple}
 
 
 def limits_problem(parameter: Parameter) -> tuple[str, str]:
@@ -133,11 +136,7 @@ def _text_problem(parameter: Parameter, text: str) -> str:
 # The CEL rules in deploy/crds say the same to the API server; here it is said of objects from files, and from clusters
 # with an older schema.
 
-_TEXT: Final = (ParameterType.STRING,)
-_TEXTS: Final = (ParameterType.STRING, ParameterType.STRINGS)
-_VALUES: Final = (ParameterType.STRING, ParameterType.STRINGS, ParameterType.INTEGER)
 _NUMBER: Final = (ParameterType.INTEGER,)
-_FLAG: Final = (ParameterType.BOOLEAN,)
 
 
 def check_template(template: Template) -> None:

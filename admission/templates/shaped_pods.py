@@ -26,6 +26,9 @@ from scorer.scorer import Scorer
 MOST_BINDINGS: Final = 5_000
 """Bindings that are kept at once; pods that name further ones are not counted under those."""
 
+MOST_EXPORTED: Final = 200
+"""Bindings, those with the most pods: each has up to twelve series."""
+
 
 def groups_of(pod: PodInfo) -> dict[str, EffectGroup]:
     """The bindings that a pod records, and what it is to each."""
@@ -149,10 +152,6 @@ def _peaks(scorer: Scorer, rows: Sequence[int]) -> Floats:
         return np.full(len(rows), np.nan)
     share_of = dict(zip(overview.names, overview.peaks(NEXT).share.tolist(), strict=True))
     return np.array([share_of.get(name, np.nan) for name in names], dtype=np.float64)
-
-
-MOST_EXPORTED: Final = 200
-"""Bindings, those with the most pods: each has up to twelve series."""
 
 
 class EffectCollector(Collector):

@@ -24,6 +24,8 @@ from kube.decoding.stored_templates import LastError, ObjectStatus, Stored, Stor
 _READY: Final = "Ready"
 _LONGEST_MESSAGE: Final = 1024
 
+_MOST: Final = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class WantedStatus:
@@ -126,9 +128,6 @@ def _condition(wanted: WantedStatus, before: StoredCondition | None, moment: str
     status = "True" if wanted.ready else "False"
     since = before.last_transition_time if before is not None and before.status == status else moment
     return StoredCondition(_READY, status, wanted.reason, wanted.message, since or moment, wanted.generation)
-
-
-_MOST: Final = 10_000
 
 
 class LastErrors:

@@ -66,6 +66,11 @@ body, plain_answer = _DOCUMENT.body, _DOCUMENT.plain_answer
 _TYPES = (wire.AdmissionReview, wire.AdmissionReviewAnswer, wire.AddOrReplace, wire.Remove, wire.WebhookErrorBody)
 _RAW = {"description": "An object of the Kubernetes API."}
 
+logger = logging.getLogger(__name__)
+router = APIRouter()
+_OK = b'{"ok":true}'
+_NOT_READY = "not ready: templates and bindings are being read; ask again in a moment"
+
 
 def review_answer() -> dict[int | str, dict[str, Any]]:
     """`responses=` of what the API server calls."""
@@ -88,8 +93,6 @@ def describe(app: FastAPI, *, with_tokens: bool) -> dict[str, Any]:
 #
 # Any answer but 200 is a failed call to the API server: failurePolicy decides what becomes of the pod, and if that is
 # Fail, the client that creates the pod reads the text.
-
-logger = logging.getLogger(__name__)
 
 Review = Callable[[bytes], AdmissionAnswer | Callable[[], AdmissionAnswer]]
 """Body of an AdmissionReview -> the answer, or what takes a moment to give it."""
@@ -140,11 +143,6 @@ def error_response(status: int, message: str, headers: Mapping[str, str] | None 
     """One sentence with the way out."""
     extra = {"Retry-After": "1"} if status == 503 else {}
     return Response(error_reply(message), status, extra | dict(headers or {}), "application/json")
-
-
-router = APIRouter()
-_OK = b'{"ok":true}'
-_NOT_READY = "not ready: templates and bindings are being read; ask again in a moment"
 
 
 @router.post(MUTATE, responses=review_answer(), openapi_extra=body("AdmissionReview"), tags=["API server"])

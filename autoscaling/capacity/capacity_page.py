@@ -13,6 +13,8 @@ from autoscaling.capacity.nodes_needed import Capacity
 from base.html_report import embedded_plot, html_report
 from scorer.replay.replay_page import COLOURS, LABELS, styled
 
+_DASH = "–"
+
 
 def nodes_by_rule(found: Capacity) -> go.Figure:
     """A bar for each rule, and a line at the recorded number."""
@@ -54,9 +56,6 @@ def nodes_by_hour(by_hour: HourlyNodes) -> go.Figure:
     figure.update_xaxes(title_text="hour of the day", dtick=2, range=[0, 24])
     figure.update_yaxes(rangemode="tozero", title_text="nodes")
     return styled(figure, height=360)
-
-
-_DASH = "–"
 
 
 def capacity_page(found: Capacity, time_zone: str) -> str:

@@ -25,6 +25,14 @@ from scorer.replay.recording import Recording
 # The waste of a rule, its nodes over those that the load would fill, hardly depends on the size of a large cluster. So
 # the search runs on some services, and its answer is scaled by what the load of all would fill.
 
+NEIGHBOURS: Final = 2
+"""Larger numbers that have to hold as well."""
+
+_FINENESS: Final = 200
+"""Numbers of nodes are searched to half a per cent: to one node below 400."""
+
+_FIRST_STRIDE = 0.05
+
 
 def is_large(prepared: Prepared, options: CapacityOptions) -> bool:
     """Whether to search on a sample."""
@@ -83,14 +91,6 @@ def _curves_of(forecast: CurveForecast, services: Ints) -> CurveForecast:
 # More nodes are not always better: another number places every pod elsewhere, and a hot half hour comes or goes by
 # chance. So a number counts only if the next two hold as well. Below it, at least one number does not hold. A smaller
 # number that holds by luck, with one that does not right above it, is no answer: a cluster of that size is a gamble.
-
-NEIGHBOURS: Final = 2
-"""Larger numbers that have to hold as well."""
-
-_FINENESS: Final = 200
-"""Numbers of nodes are searched to half a per cent: to one node below 400."""
-
-_FIRST_STRIDE = 0.05
 
 
 def step_at(n_nodes: int) -> int:

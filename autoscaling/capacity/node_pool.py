@@ -22,6 +22,9 @@ from scorer.replay.running_cluster import play
 _DIGITS = 3
 """Significant digits up to which sizes are compared: nodes of one machine type differ by a few pages of memory."""
 
+BY_REQUESTS = "native"
+"""The rule of a cluster in which requests decide: pods that fit nowhere wait, so all requests have to fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
@@ -117,9 +120,6 @@ def _rounded(size: Floats) -> Floats:
 #
 # A node half hour counts as hot as in `replay`: CPU, disk, network or log over the hot share of a known capacity.
 # In addition it counts if its memory is over capacity: fewer nodes must not be bought with pods that are killed.
-
-BY_REQUESTS = "native"
-"""The rule of a cluster in which requests decide: pods that fit nowhere wait, so all requests have to fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,10 @@ _BASIC: Final = ("cpu", "memory", "ephemeral-storage", "pods")
 _GIVEN_TO_ALL: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Taints that the API server lets every pod tolerate for a while (admission plugin DefaultTolerationSeconds)."""
 
+Json = dict[str, Any]
+MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "forecast-scheduler"}
+TEMPLATE_DIGEST: Final = f"{ANNOTATION_PREFIX}template-digest"
+
 
 @dataclass(frozen=True, slots=True)
 class NodeNeeds:
@@ -148,13 +152,8 @@ def _buffer(needs: NodeNeeds, chunk: Floats, wanted: Floats, *, rounded_down: bo
     return Buffer(f"{NAME_PREFIX}{digest}", needs, float(chunk[0]), float(chunk[1]), chunks)
 
 
-Json = dict[str, Any]
-MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "forecast-scheduler"}
-
 OURS: Final = f"app.kubernetes.io/managed-by=forecast-scheduler,{BUFFER_LABEL}"
 """Label selector of all objects that are written."""
-
-TEMPLATE_DIGEST: Final = f"{ANNOTATION_PREFIX}template-digest"
 
 
 def pod_template(buffer: Buffer, options: BufferOptions, *, placeholder: bool) -> Json:

@@ -19,6 +19,20 @@ from kube.objects.objects import ANNOTATION_PREFIX
 
 _STEP_SECONDS: Final = 900.0
 
+KEPT_UNTIL: Final = f"{ANNOTATION_PREFIX}kept-until"
+
+_KEPT: Final = {
+    "karpenter.sh/do-not-disrupt": "true",
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
+}
+
+ABOUT_TO_GO: Final = (
+    "karpenter.sh/disrupted",
+    "ToBeDeletedByClusterAutoscaler",
+)
+"""Taints by which an autoscaler says that it removes a node. DeletionCandidateOfClusterAutoscaler is none: Cluster
+Autoscaler may remove such a node minutes later, and a mark prevents just that."""
+
 
 @dataclass(frozen=True, slots=True)
 class GuardedNodes:
@@ -108,21 +122,7 @@ def marks_for(need: Floats, nodes: GuardedNodes, options: GuardOptions, *, forei
 #
 # A node that bears one of the first two without the third is kept by somebody else: it is never touched.
 
-KEPT_UNTIL: Final = f"{ANNOTATION_PREFIX}kept-until"
-
-_KEPT: Final = {
-    "karpenter.sh/do-not-disrupt": "true",
-    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
-}
-
 _UNREADABLE: Final = 1.0
-
-ABOUT_TO_GO: Final = (
-    "karpenter.sh/disrupted",
-    "ToBeDeletedByClusterAutoscaler",
-)
-"""Taints by which an autoscaler says that it removes a node. DeletionCandidateOfClusterAutoscaler is none: Cluster
-Autoscaler may remove such a node minutes later, and a mark prevents just that."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):

@@ -58,6 +58,11 @@ _RESOURCES: Final = {
     ],
 }
 
+logger = logging.getLogger(__name__)
+_SECONDS: Final = 10.0
+_EVERY_SECONDS: Final = 60.0
+_AUTHORITY: Final = "requestheader-client-ca-file"
+
 
 def external_metrics_app(loads: Callable[[], LoadsAhead]) -> FastAPI:
     """The API as an application, within the limits that all services have. loads: those that may be said"""
@@ -135,11 +140,6 @@ def _status(code: int, message: str, headers: Mapping[str, str] | None = None) -
 # Needs get on the ConfigMap extension-apiserver-authentication in kube-system, which the Role
 # extension-apiserver-authentication-reader grants.
 
-logger = logging.getLogger(__name__)
-
-_SECONDS: Final = 10.0
-_EVERY_SECONDS: Final = 60.0
-_AUTHORITY: Final = "requestheader-client-ca-file"
 _NAMES: Final = "requestheader-allowed-names"
 
 

@@ -24,6 +24,9 @@ from kube.objects.labels import selector_matches
 # Only the shape of the forecast counts, so its level cannot be wrong. What is used now is a floor: a forecast never
 # takes a replica that the present load needs. The ceiling limits what a wrong shape can add.
 
+METRIC = "forecast_service_expected_load"
+"""Of the external metrics API, and of /metrics."""
+
 
 def expected_load(used: Floats, then: Floats, ahead: Floats, *, ceiling: float) -> Floats:
     """Return the load to have replicas for, in the unit of `used`; arrays of one shape.
@@ -38,10 +41,6 @@ def expected_load(used: Floats, then: Floats, ahead: Floats, *, ceiling: float) 
         growth = ahead / then
     growth = np.where(np.isfinite(growth), growth, np.where(ahead > 0, ceiling, 1.0))
     return np.asarray(used * np.clip(growth, 1.0, ceiling))
-
-
-METRIC = "forecast_service_expected_load"
-"""Of the external metrics API, and of /metrics."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ from scorer.replay.curves import from_model
 from scorer.replay.preparation import Prepared
 from scorer.replay.window import ReplayWindow
 
+_MEMORY_DAYS: Final = 14
+"""Days back whose highest memory counts: older peaks are of versions that no longer run."""
+
 
 def live_use(tables: LiveTables) -> tuple[PodUseOfService, dict[ServiceKey, PodInfo]]:
     """The services that the model knows or that have pods, and a pod of each that has some.
@@ -84,10 +87,6 @@ def _with_unknown(
         measured=np.concatenate([use.measured, np.zeros((n, 2), dtype=np.bool_)]),
         ending=np.concatenate([use.ending, [service.runs_to_completion for service in unknown]]).astype(np.bool_),
     )
-
-
-_MEMORY_DAYS: Final = 14
-"""Days back whose highest memory counts: older peaks are of versions that no longer run."""
 
 
 def recorded_use(history: History, prepared: Prepared, *, rule: str = "forecast") -> PodUseOfService:

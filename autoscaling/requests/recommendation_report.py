@@ -19,6 +19,8 @@ from base.arrays import Floats
 from forecast.resources import CPU, MEMORY
 from scorer.replay.recording import Recording
 
+_CLOSE = 1 + 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class Savings:
@@ -77,9 +79,6 @@ def _pair(sums: Floats) -> tuple[float, float]:
 
 def _whole(pods: float) -> int | None:
     return int(pods) if np.isfinite(pods) else None
-
-
-_CLOSE = 1 + 1e-6
 
 
 @dataclass(frozen=True, slots=True)

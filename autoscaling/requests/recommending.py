@@ -44,6 +44,8 @@ from forecast.service_key import ServiceKey
 # Disk, network and log make nodes hot as well, and have no requests. The CPU request stands for a share of the need of
 # them, in units of CPU: share of the cluster's capacity * the cluster's cores.
 
+ALWAYS: Final = "always"
+
 
 @dataclass(frozen=True, slots=True)
 class CpuNeeds:
@@ -108,7 +110,6 @@ def _cores_per_unit(use: PodUseOfService, resource: int, hot: float) -> float:
 # A partition is tried only if it is finer than one number for the week, and taken only if it saves enough core hours
 # over the coarser one: a request that changes for little is a resize for nothing.
 
-ALWAYS: Final = "always"
 _DAY, _EVENING, _NIGHT = range(3)
 _DAY_FROM, _EVENING_FROM, _EVENING_UNTIL = 7, 17, 24
 _PARTS: Final = {_DAY: "07-17", _EVENING: "17-24", _NIGHT: "00-07"}

@@ -11,6 +11,9 @@ from base.arrays import AnyFloats, Floats, Ints
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
+_ROWS_AT_ONCE = 128
+"""What is copied in between stays in the processor's cache."""
+
 
 def grown(array: NDArray[_Scalar], n_rows: int, fill: float = 0.0) -> NDArray[_Scalar]:
     """The array if it has `n_rows` rows, else one half as large again that begins with it."""
@@ -19,10 +22,6 @@ def grown(array: NDArray[_Scalar], n_rows: int, fill: float = 0.0) -> NDArray[_S
     larger = np.full((n_rows + n_rows // 2, *array.shape[1:]), fill, dtype=array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-_ROWS_AT_ONCE = 128
-"""What is copied in between stays in the processor's cache."""
 
 
 def add_to_rows(table: Floats, rows: Ints, amount: AnyFloats | float) -> None:

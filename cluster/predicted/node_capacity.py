@@ -28,6 +28,9 @@ _NAMES = {resource.name: index for index, resource in enumerate(RESOURCES)}
 _MOST_SIZES = 1000
 _MOST_MISTAKES = 5
 
+logger = logging.getLogger(__name__)
+_UNREAD_SHOWN: Final = 5
+
 
 @dataclass(frozen=True, slots=True)
 class NodeCapacity:
@@ -216,11 +219,6 @@ class CapacityColumns:
         In the order of their rows: a node that changes in another way makes no difference.
         """
         return tuple(self._unread[row] for row in sorted(self._unread))
-
-
-logger = logging.getLogger(__name__)
-
-_UNREAD_SHOWN: Final = 5
 
 
 class CapacityLog:

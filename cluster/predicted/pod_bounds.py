@@ -26,6 +26,14 @@ VIRTUAL_REQUEST_ANNOTATION = ANNOTATION_PREFIX + "virtual-request"
 DeclaredAmounts = tuple[tuple[int, float], ...]
 """(position in RESOURCES, base units) of each resource that is named, by position."""
 
+Most = tuple[float, ...]
+"""(n_resources,) base units, finite."""
+
+NO_NODE: Final[Most] = tuple(LARGEST.tolist())
+"""Of a pod in a cluster of which nothing is known."""
+
+_UNKNOWN: Final = np.full(len(LARGEST), math.inf)
+
 
 def declared_amounts(pod: PodInfo) -> DeclaredAmounts:
     """The amounts that the pod declares; empty without an annotation that can be read."""
@@ -42,15 +50,6 @@ def _parsed(annotation: str) -> DeclaredAmounts:
     return tuple(
         (r, float(np.minimum(said[one.name], LARGEST[r]))) for r, one in enumerate(RESOURCES) if one.name in said
     )
-
-
-Most = tuple[float, ...]
-"""(n_resources,) base units, finite."""
-
-NO_NODE: Final[Most] = tuple(LARGEST.tolist())
-"""Of a pod in a cluster of which nothing is known."""
-
-_UNKNOWN: Final = np.full(len(LARGEST), math.inf)
 
 
 class PodBounds:

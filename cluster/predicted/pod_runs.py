@@ -18,6 +18,8 @@ from forecast.resources import MEMORY, RESOURCES
 _LONGEST = 10 * 365 * 86_400.0
 """Seconds; beyond that a moment may be outside the calendar, and any client may write one."""
 
+_WEEK = 7
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -85,8 +87,6 @@ def slots_of(hours: RunHours, days: Sequence[date]) -> slice:
 # The model says what one pod of a Job owner uses while it runs (`run_usage`). Where it does not, the half hours in
 # which the service's pods ran say it: a pod that starts at another hour uses as much, so the highest of these holds for
 # all.
-
-_WEEK = 7
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,14 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 _RUN_ON: Final = frozenset({"DaemonSet", "Node", "ReplicaSet", "ReplicationController", "StatefulSet"})
 """Controllers that replace a pod which ends."""
 
+EXPECTED_RUN_ANNOTATION: Final = ANNOTATION_PREFIX + "expected-run"
+
+LONGEST_TEXT: Final = 64
+"""Characters. Any client may write annotations: longer texts are refused before they are parsed or kept."""
+
+DEFAULT_RUN: Final = 600.0
+_MOST_RUNS_OF_MODEL: Final = 8
+
 
 def is_job_pod(pod: PodInfo, scheduler_names: Collection[str] = ()) -> bool:
     """Return whether a pod is of a Job, or of the job profile without a controller that keeps it running.
@@ -31,12 +39,6 @@ def is_job_pod(pod: PodInfo, scheduler_names: Collection[str] = ()) -> bool:
     """
     kind = pod.owner.kind
     return kind == "Job" or (pod.scheduler_name in scheduler_names and kind not in _RUN_ON)
-
-
-EXPECTED_RUN_ANNOTATION: Final = ANNOTATION_PREFIX + "expected-run"
-
-LONGEST_TEXT: Final = 64
-"""Characters. Any client may write annotations: longer texts are refused before they are parsed or kept."""
 
 
 def said_run(annotations: Mapping[str, str]) -> float | None:
@@ -58,8 +60,6 @@ def annotated_duration(text: str) -> float | None:
     return seconds if seconds is not None and seconds <= LONGEST_RUN else None
 
 
-DEFAULT_RUN: Final = 600.0
-_MOST_RUNS_OF_MODEL: Final = 8
 _NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 

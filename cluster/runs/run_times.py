@@ -33,6 +33,9 @@ _PASSING_SERVICES: Final = 2048
 _PASSING_KINDS: Final = frozenset({"Job", "Pod"})
 """Services of one. They come under ever new names, and are not to push out the CronJobs that run once a day."""
 
+_REMEMBERED: Final = 65_536
+"""Pods that have been counted and may be reported again, since their objects are still there."""
+
 
 @dataclass(slots=True)
 class _Seen:
@@ -152,12 +155,8 @@ def model_runs(model: PeakModel) -> Mapping[ServiceKey, RunEstimate]:
     }
 
 
-_REMEMBERED: Final = 65_536
-"""Pods that have been counted and may be reported again, since their objects are still there."""
-
-
 class HasState(Protocol):
-    """Such as cluster.tracking.TrackedCluster."""
+    """What has the columns of a cluster, such as cluster.tracking.TrackedCluster."""
 
     @property
     def state(self) -> ClusterState: ...

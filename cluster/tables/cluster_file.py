@@ -37,6 +37,29 @@ PRIORITY_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 
 _BUILT_IN: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
+logger = logging.getLogger(__name__)
+EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
+EXPORT_FOR_FILTERS: Final = f"kubectl get {','.join(kind.value for kind in Kind)} -A -o json"
+
+# By API group, too: other groups have a Job of their own (batch.volcano.sh).
+_KINDS: Final = {
+    ("", "Node"): Kind.NODES,
+    ("", "Pod"): Kind.PODS,
+    ("apps", "ReplicaSet"): Kind.REPLICA_SETS,
+    ("batch", "Job"): Kind.JOBS,
+    ("", "Namespace"): Kind.NAMESPACES,
+    ("", "PersistentVolume"): Kind.VOLUMES,
+    ("", "PersistentVolumeClaim"): Kind.CLAIMS,
+    ("storage.k8s.io", "StorageClass"): Kind.STORAGE_CLASSES,
+    ("storage.k8s.io", "CSINode"): Kind.CSI_NODES,
+    ("storage.k8s.io", "CSIDriver"): Kind.CSI_DRIVERS,
+    ("storage.k8s.io", "CSIStorageCapacity"): Kind.STORAGE_CAPACITIES,
+    ("storage.k8s.io", "VolumeAttachment"): Kind.VOLUME_ATTACHMENTS,
+}
+
+_WITHOUT_RAW: Final = frozenset({Kind.NODES, Kind.PODS, Kind.REPLICA_SETS})
+"""Kinds whose JSON no further table reads; there are many of them."""
+
 
 class _ClassJson(Wire):
     metadata: wire.Metadata
@@ -95,31 +118,6 @@ def priority_classes(items: Iterable[bytes | Raw]) -> PriorityClasses:
             default = found.value
     return PriorityClasses(values, default)
 
-
-logger = logging.getLogger(__name__)
-
-EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
-EXPORT_FOR_FILTERS: Final = f"kubectl get {','.join(kind.value for kind in Kind)} -A -o json"
-
-
-# By API group, too: other groups have a Job of their own (batch.volcano.sh).
-_KINDS: Final = {
-    ("", "Node"): Kind.NODES,
-    ("", "Pod"): Kind.PODS,
-    ("apps", "ReplicaSet"): Kind.REPLICA_SETS,
-    ("batch", "Job"): Kind.JOBS,
-    ("", "Namespace"): Kind.NAMESPACES,
-    ("", "PersistentVolume"): Kind.VOLUMES,
-    ("", "PersistentVolumeClaim"): Kind.CLAIMS,
-    ("storage.k8s.io", "StorageClass"): Kind.STORAGE_CLASSES,
-    ("storage.k8s.io", "CSINode"): Kind.CSI_NODES,
-    ("storage.k8s.io", "CSIDriver"): Kind.CSI_DRIVERS,
-    ("storage.k8s.io", "CSIStorageCapacity"): Kind.STORAGE_CAPACITIES,
-    ("storage.k8s.io", "VolumeAttachment"): Kind.VOLUME_ATTACHMENTS,
-}
-
-_WITHOUT_RAW: Final = frozenset({Kind.NODES, Kind.PODS, Kind.REPLICA_SETS})
-"""Kinds whose JSON no further table reads; there are many of them."""
 
 T = TypeVar("T", bound=ApiObject)
 W = TypeVar("W")

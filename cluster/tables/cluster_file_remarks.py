@@ -22,6 +22,14 @@ from kube.objects.watched_objects import version_number
 
 _NAMED: Final = 3
 
+_CAPACITY: Final = ("cpu", "memory", "pods")
+
+_FEW_NAMESPACES: Final = ({"default"}, {"default", "kube-system"})
+"""What kubectl exports without -A, and kubectl cluster-info dump without --all-namespaces."""
+
+_OF_GROUPS: Final = {kind.singular for kind, watched in WATCHED.items() if watched.group}
+_EXACT: Final = {kind.singular.lower(): kind.singular for kind in Kind}
+
 
 class _MetadataJson(msgspec.Struct, rename="camel"):
     name: str | None = None
@@ -155,15 +163,6 @@ def _difference(first: Any, second: Any, path: str = "") -> str:
         else:
             break
     return path or "content"
-
-
-_CAPACITY: Final = ("cpu", "memory", "pods")
-
-_FEW_NAMESPACES: Final = ({"default"}, {"default", "kube-system"})
-"""What kubectl exports without -A, and kubectl cluster-info dump without --all-namespaces."""
-
-_OF_GROUPS: Final = {kind.singular for kind, watched in WATCHED.items() if watched.group}
-_EXACT: Final = {kind.singular.lower(): kind.singular for kind in Kind}
 
 
 def cluster_remarks(

@@ -111,7 +111,7 @@ class ExtenderService:
 
 
 def service_of(request: Request) -> ExtenderService:
-    """Of this application."""
+    """Return the service that this application answers for."""
     service: ExtenderService = request.app.state.service
     return service
 

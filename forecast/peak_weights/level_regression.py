@@ -21,6 +21,15 @@ PARTS = SLOTS_PER_DAY // _BLOCK_SLOTS
 _HUBER = 2.0
 _ITERATIONS = 120
 
+REPLICATES = 32
+_PRIOR_SPREAD = 1.0
+
+_NODE_SPREAD = 0.1
+"""Lasting deviations of single nodes, as a share of their level."""
+
+_OPEN = 10.0
+"""Spread of what is not drawn anywhere: bases and costs, in units of a typical level."""
+
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
@@ -231,15 +240,6 @@ def _block_means(beside: AnyFloats) -> tuple[Floats, Bools]:
 # which the prior is drawn anew as well (perturb-and-MAP, Papandreou & Yuille 2010). What the data determine varies with
 # the nodes drawn; what they leave open varies with the prior, whose spread is its full 100 %. So services are not
 # mistaken for known because a prior shared their load out.
-
-REPLICATES = 32
-_PRIOR_SPREAD = 1.0
-
-_NODE_SPREAD = 0.1
-"""Lasting deviations of single nodes, as a share of their level."""
-
-_OPEN = 10.0
-"""Spread of what is not drawn anywhere: bases and costs, in units of a typical level."""
 
 
 def node_draws(names: tuple[str, ...], n_replicates: int, rng: np.random.Generator) -> Floats32:

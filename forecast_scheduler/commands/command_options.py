@@ -58,17 +58,6 @@ VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", help="Log what happens, and show the traceback of an unexpected error.")
 ]
 
-
-def parse_moment(text: str | None) -> datetime | None:
-    """A moment in ISO 8601; without an offset it stays naive and means local time."""
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(f"--at {text!r} is not a time: write for instance 2026-11-14T04:00") from error
-
-
 ClusterOption = Annotated[
     Path | None,
     typer.Option(
@@ -125,18 +114,6 @@ PoliciesOption = Annotated[
         help="Policies by pod: a file, or configmap:NAMESPACE/NAME. Changes take effect without a restart.",
     ),
 ]
-
-
-def policies_option(where: str | None) -> dict[str, Any]:
-    """The option as settings of the group `policies`, in place of what the file says; nothing where it is not given.
-
-    Raises InputError where it names nothing.
-    """
-    if where is None:
-        return {}
-    file, config_map = split_place(where)
-    return {"file": "" if file is None else file, "config_map": config_map or ""}
-
 
 ProfileOption = Annotated[
     str | None,
@@ -218,6 +195,36 @@ ClientCaOption = Annotated[
     ),
 ]
 
+TemplatesOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--templates",
+        metavar="FILE-or-DIR",
+        help="Templates and bindings (YAML), instead of those in the cluster; may be given several times.",
+    ),
+]
+
+
+def parse_moment(text: str | None) -> datetime | None:
+    """A moment in ISO 8601; without an offset it stays naive and means local time."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"--at {text!r} is not a time: write for instance 2026-11-14T04:00") from error
+
+
+def policies_option(where: str | None) -> dict[str, Any]:
+    """The option as settings of the group `policies`, in place of what the file says; nothing where it is not given.
+
+    Raises InputError where it names nothing.
+    """
+    if where is None:
+        return {}
+    file, config_map = split_place(where)
+    return {"file": "" if file is None else file, "config_map": config_map or ""}
+
 
 def serving_options(
     host: str | None,
@@ -236,13 +243,3 @@ def serving_options(
         "tls_key": tls_key,
         "client_ca": client_ca,
     }
-
-
-TemplatesOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--templates",
-        metavar="FILE-or-DIR",
-        help="Templates and bindings (YAML), instead of those in the cluster; may be given several times.",
-    ),
-]

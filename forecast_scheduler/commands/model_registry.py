@@ -14,6 +14,14 @@ from forecast_scheduler.settings.document import ModelsSettings
 from trainer.prometheus.prometheus_connection import PrometheusConnection
 from trainer.prometheus.prometheus_settings import ConnectionOptions
 
+_QUERY = "count by (version, job) (forecast_model_info)"
+
+_PATIENCE_SECONDS = 5.0
+"""For a person who waits; a nightly run has more."""
+
+Users = Mapping[str, Mapping[str, int]]
+"""By version, processes by the job that scrapes them."""
+
 
 def open_registry(settings: ModelsSettings, location: str | None) -> Registry:
     """The registry at `location`, or where the settings say if that is None."""
@@ -40,15 +48,6 @@ def _read_key(path: Path | None, setting: str) -> bytes | None:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"key file {path} cannot be read: {error.strerror or error}; correct {setting}") from error
-
-
-_QUERY = "count by (version, job) (forecast_model_info)"
-
-_PATIENCE_SECONDS = 5.0
-"""For a person who waits; a nightly run has more."""
-
-Users = Mapping[str, Mapping[str, int]]
-"""By version, processes by the job that scrapes them."""
 
 
 def model_users(url: str, options: ConnectionOptions) -> Users:

@@ -49,6 +49,11 @@ from typing import Final
 
 from joblib import parallel_config
 
+logger = logging.getLogger(__name__)
+_ISSUED_DAYS_REPORTED = 28
+_LONGEST_SECONDS: Final = 3600.0
+_SHOWN_CHARACTERS: Final = 500
+
 
 @contextmanager
 def work_on(backend: str | None, jobs: int, dask_scheduler: str | None) -> Iterator[None]:
@@ -94,11 +99,6 @@ def _dask_client(address: str | None) -> Iterator[None]:
         if not client.scheduler_info()["workers"]:
             raise InputError(f"the Dask cluster at {address} has no workers: start some, or leave --backend out")
         yield
-
-
-logger = logging.getLogger(__name__)
-
-_ISSUED_DAYS_REPORTED = 28
 
 
 def open_source(settings: PrometheusOptions, url: str) -> PrometheusSource:
@@ -250,10 +250,6 @@ def _resolved(url: str) -> str:
 def _check(leases: list[RunLease]) -> None:
     for lease in leases:
         lease.check()
-
-
-_LONGEST_SECONDS: Final = 3600.0
-_SHOWN_CHARACTERS: Final = 500
 
 
 def write_peaks_report(html: Path, *, history: str, models: str, config: Path | None) -> str | None:

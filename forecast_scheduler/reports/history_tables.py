@@ -25,6 +25,9 @@ UNITS: Mapping[str, tuple[float, str]] = {
     "log": (1e3, "kB/s"),
 }
 
+_NOTABLE = 0.1
+"""Share of the usage on nodes from which on a reader should know that it comes and goes with them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServicePeak:
@@ -123,10 +126,6 @@ def rules_table(
 
 def _losses(score: Mapping[str, float] | None) -> str:
     return f"{score['loss50']:.3f} / {score['loss95']:.3f}" if score else "–"
-
-
-_NOTABLE = 0.1
-"""Share of the usage on nodes from which on a reader should know that it comes and goes with them."""
 
 
 def capacity_tables(figures: Mapping[str, Any]) -> list[Table]:

@@ -18,6 +18,48 @@ _GIB = 2.0**30
 _MOST_STORMS = 20
 Plan = Mapping[str, Any]
 
+_QUEUES = (
+    Column("queue"),
+    Column("order"),
+    Column("owner"),
+    Column("weight", form="{:g}".format),
+    Column("share", form="{:.1%}".format),
+    Column("running"),
+    Column("waiting"),
+)
+
+Tenants = Mapping[str, Any]
+_COLUMNS = ("used", "waiting", "borrowed", "lent", "owed", "may_borrow")
+_HOURS_OF_TABLE = 8
+_SAME: Tenants = dict.fromkeys(("tenant", "parent", "pods", "waiting_pods"), "")
+
+_EVERY = 4
+"""Half hours of a row."""
+
+_MOST_MOVES = 30
+Tide = Mapping[str, Any]
+
+_TRAININGS = (
+    Column("training"),
+    Column("pool"),
+    Column("replicas"),
+    Column("min", "min_replicas"),
+    Column("max", "max_replicas"),
+    Column("GPUs each", "gpus_per_replica", "{:g}".format),
+    Column("drains in", "lead_seconds", short_duration),
+    Column("moves today", "moves_today"),
+    Column("state", lambda one: "stopped" if one["stopped"] else "pods wait" if one["pods_wait"] else ""),
+)
+
+_MOVES = (
+    Column("at", form=local_minute),
+    Column("training"),
+    Column("move", "kind"),
+    Column("replicas", lambda one: f"{one['before']} to {one['after']}"),
+    Column("why"),
+    Column("outcome"),
+)
+
 
 def job_plan_tables(plan: Plan) -> Iterator[Table]:
     """Those that have anything to show."""
@@ -96,20 +138,6 @@ _PROVIDERS = (
     Column("backs off until", "backs_off_until", local_minute),
     Column("state"),
 )
-_QUEUES = (
-    Column("queue"),
-    Column("order"),
-    Column("owner"),
-    Column("weight", form="{:g}".format),
-    Column("share", form="{:.1%}".format),
-    Column("running"),
-    Column("waiting"),
-)
-
-
-Tenants = Mapping[str, Any]
-_COLUMNS = ("used", "waiting", "borrowed", "lent", "owed", "may_borrow")
-_HOURS_OF_TABLE = 8
 
 
 def tenant_tables(found: Tenants, hours: int) -> Iterator[Table]:
@@ -166,19 +194,9 @@ def _by_resource(tenants: Sequence[Tenants]) -> Iterator[Tenants]:
             yield (_SAME if at else one) | it
 
 
-_SAME: Tenants = dict.fromkeys(("tenant", "parent", "pods", "waiting_pods"), "")
-
-
 def _in_short(head: str, name: str = "") -> Column:
     key = name or head.removeprefix(">")
     return Column(head, lambda row: None if row[key] is None else in_short(row["resource"], row[key]))
-
-
-_EVERY = 4
-"""Half hours of a row."""
-
-_MOST_MOVES = 30
-Tide = Mapping[str, Any]
 
 
 def tide_report_tables(tide: Tide) -> Iterator[Table]:
@@ -227,23 +245,4 @@ _POINTS = (
     Column("inference expects", lambda some: f"{max(one['expected_gpus'] for one in some):.1f}"),
     Column("kept for it", lambda some: f"{max(one['needed_gpus'] for one in some):g}"),
     Column("training", _least_training),
-)
-_TRAININGS = (
-    Column("training"),
-    Column("pool"),
-    Column("replicas"),
-    Column("min", "min_replicas"),
-    Column("max", "max_replicas"),
-    Column("GPUs each", "gpus_per_replica", "{:g}".format),
-    Column("drains in", "lead_seconds", short_duration),
-    Column("moves today", "moves_today"),
-    Column("state", lambda one: "stopped" if one["stopped"] else "pods wait" if one["pods_wait"] else ""),
-)
-_MOVES = (
-    Column("at", form=local_minute),
-    Column("training"),
-    Column("move", "kind"),
-    Column("replicas", lambda one: f"{one['before']} to {one['after']}"),
-    Column("why"),
-    Column("outcome"),
 )

@@ -136,7 +136,7 @@ class PolicySettings(SettingGroup):
 
 
 class ScorerSettings(ScorerServiceOptions, ScoringOptions):
-    """How `scorer` runs."""
+    """Settings of the command `scorer`, in the section of the same name."""
 
     kubeconfig: Path | None = None
     """Cluster to follow. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""

@@ -35,6 +35,15 @@ from kube.client.api_answer import NO_ANSWER, NOT_SENT, ApiAnswer
 # The interface for binding a pod, its request and its error; kube.binding.api_server_binder.ApiServerBinder implements
 # it.
 
+_MISSING: Final = 404
+_CONFLICT: Final = 409
+_TOO_MANY: Final = 429
+_SERVER_ERRORS: Final = range(500, 600)
+_MAY_STILL_HAPPEN: Final = frozenset({NO_ANSWER, 408, *_SERVER_ERRORS})
+_UNDECIDED: Final = _MAY_STILL_HAPPEN | {_CONFLICT, _TOO_MANY}
+_BACKOFF = Backoff(0.05, 0.5)
+_SHORTEST_ATTEMPT_SECONDS: Final = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class BindingRequest:
@@ -60,16 +69,6 @@ class Binder(Protocol):
 
     def bind(self, binding: BindingRequest) -> None:
         """Returns once the pod is bound to that node. Raises BindingFailed."""
-
-
-_MISSING: Final = 404
-_CONFLICT: Final = 409
-_TOO_MANY: Final = 429
-_SERVER_ERRORS: Final = range(500, 600)
-_MAY_STILL_HAPPEN: Final = frozenset({NO_ANSWER, 408, *_SERVER_ERRORS})
-_UNDECIDED: Final = _MAY_STILL_HAPPEN | {_CONFLICT, _TOO_MANY}
-_BACKOFF = Backoff(0.05, 0.5)
-_SHORTEST_ATTEMPT_SECONDS: Final = 0.05
 
 
 class BindingVerdict(Enum):

@@ -19,6 +19,9 @@ NOT_SENT: Final = -1
 _NO_ANSWER_TEXT: Final = "no answer: "
 _LONGEST_RETRY_AFTER_SECONDS: Final = 30.0
 
+LARGEST_ANSWER: Final = 2**27
+"""Bytes. The largest that are honest: 100,000 pods as a client without pages lists them, with their metadata only."""
+
 
 class Cause(msgspec.Struct):
     """One of the causes that the API server names of a failure."""
@@ -117,10 +120,6 @@ def _said(body: bytes) -> _Failure:
         return msgspec.json.decode(body, type=_Failure)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _Failure(body[:200].decode(errors="replace"))
-
-
-LARGEST_ANSWER: Final = 2**27
-"""Bytes. The largest that are honest: 100,000 pods as a client without pages lists them, with their metadata only."""
 
 
 class OversizedAnswer(urllib3.exceptions.HTTPError):

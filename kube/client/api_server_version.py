@@ -23,6 +23,9 @@ from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion,
 OPENAPI_PATH: Final = "/openapi/v3/api/v1"
 _PREFIX: Final = "io.k8s.api.core.v1."
 
+logger = logging.getLogger(__name__)
+_SECONDS: Final = 10.0
+
 
 class _Schema(msgspec.Struct):
     properties: Mapping[str, Any] = {}
@@ -52,11 +55,6 @@ def unknown_fields(openapi: bytes) -> list[str] | None:
         if (schema := schemas.get(_PREFIX + kind)) is not None
         for name in sorted(set(schema.properties) - set(names))
     ]
-
-
-logger = logging.getLogger(__name__)
-
-_SECONDS: Final = 10.0
 
 
 class ApiServerVersion:

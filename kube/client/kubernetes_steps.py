@@ -22,6 +22,9 @@ from typing import Any
 from base.backoff import Backoff
 from kube.decoding.watched_kinds import Watched
 
+# Plain JSON second: both have metadata in the same place.
+_PARTIAL = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
+
 
 class Action(Enum):
     """What to ask the server for."""
@@ -91,10 +94,6 @@ def result_of_status(status: int) -> WatchResult | None:
     if status in (401, 403, 408, 429) or status >= 500:
         return WatchResult.FAILED
     return WatchResult.UNUSABLE
-
-
-# Plain JSON second: both have metadata in the same place.
-_PARTIAL = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
 
 
 @dataclass(frozen=True, slots=True)

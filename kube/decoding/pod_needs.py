@@ -28,6 +28,9 @@ _RESTART_ALL: Final = "RestartAllContainersOnContainerExits"
 _HOST_NETWORK_AND_USERS: Final = "UserNamespacesHostNetworkSupport"
 _BIND_MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
 
+CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""Before the name of a DeviceClass: the resource by which all its devices can be requested."""
+
 
 class _Rule(Wire):
     action: Text = ""
@@ -60,10 +63,6 @@ def needed_features(spec: wire.PodSpec) -> tuple[str, ...]:
 def _entries(decoder: msgspec.json.Decoder[list[T] | None], word: bytes, pieces: Iterable[Raw]) -> Iterator[T]:
     """Of lists that have this word in them: decoding what nearly no pod uses would cost each of them."""
     return chain.from_iterable(decoder.decode(one) or () for one in pieces if word in bytes(one))
-
-
-CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""Before the name of a DeviceClass: the resource by which all its devices can be requested."""
 
 
 def may_be_of_class(kind: str) -> bool:

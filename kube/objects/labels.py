@@ -21,6 +21,15 @@ _REQUIREMENT: Final = re.compile(
     rf"|\s(?P<within>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?P<end>,|$)"
 )
 
+LABEL_VALUE: Final = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z"
+
+QUALIFIED_NAME: Final = (
+    r"^(?![^/]{254})([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
+)
+
+NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
+
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Whether all requirements hold; no selector matches nothing, an empty one everything."""
@@ -92,14 +101,6 @@ def _compares(requirement: Requirement, value: str | None) -> bool:
     return number > limit if requirement.operator is Operator.GT else number < limit
 
 
-LABEL_VALUE: Final = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z"
-
-QUALIFIED_NAME: Final = (
-    r"^(?![^/]{254})([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
-)
-
-NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
 _LABEL_VALUE, _QUALIFIED_NAME, _NAMESPACE = map(re.compile, (LABEL_VALUE, QUALIFIED_NAME, NAMESPACE))
 
 

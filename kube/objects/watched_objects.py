@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
+_LONGEST: Final = 39
+"""Digits: those of 128 bits. Python refuses to read numbers of thousands of digits."""
+
 
 class _Named(Protocol):
     @property
@@ -72,10 +75,6 @@ class NamedObjects(Generic[T]):
     def _tell(self, objects: Sequence[T]) -> None:
         for listener in self._listeners:
             listener(objects)
-
-
-_LONGEST: Final = 39
-"""Digits: those of 128 bits. Python refuses to read numbers of thousands of digits."""
 
 
 def version_number(version: str | None) -> int | None:

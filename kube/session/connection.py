@@ -20,6 +20,8 @@ from urllib3.util.ssl_ import create_urllib3_context
 
 from base.errors import InputError
 
+GOODBYE_SECONDS: Final = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class ApiConnection:
@@ -85,11 +87,8 @@ def session_of(connection: ApiConnection, *, connections: int) -> aiohttp.Client
     )
 
 
-GOODBYE_SECONDS: Final = 0.5
-
-
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Makes the loop."""
+    """Return what makes the event loop: uvloop's where it is installed, else that of asyncio."""
     base: Any
     try:
         import uvloop

@@ -37,7 +37,7 @@ class SubmitsCoroutines(Protocol):
 
 
 class Session(Requests, SubmitsCoroutines, Protocol):
-    """Both."""
+    """Sends requests, and runs coroutines in its loop."""
 
 
 class SessionOver(RuntimeError):

@@ -20,6 +20,9 @@ from kube.events.api_event import clipped_note
 from scorer.answers import Peak
 from scorer.highest_peak import peak_words
 
+TOP = 5
+"""Number of best nodes that are logged with their points."""
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -64,10 +67,6 @@ class Advice:
     is_late: bool = False
     policy: str = ""
     policy_because: str = ""
-
-
-TOP = 5
-"""Number of best nodes that are logged with their points."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,18 @@ from kube.failure_notice import FailureNotice
 from kube.outbox import Outbox
 from placement.decisions.decision import Binding, decision_of, slimmed
 
+logger = logging.getLogger(__name__)
+
+STDOUT = Path("-")
+"""The name that means standard output."""
+
+_MAX_WAITING = 2_000
+
+_MAX_WAITING_NODES = 500_000
+"""Node names and points held by what waits to be written, 80 MB at most; beyond it only the best two nodes are kept."""
+
+_STDOUT_DESCRIPTOR = 1
+
 
 class RotatingFile:
     """Whole lines into `path`; full ones become path.1 (the newest) to path.`keep`. One writer; raises OSError.
@@ -58,7 +70,7 @@ class RotatingFile:
         self._torn = False
 
     def close(self) -> None:
-        """Idempotent."""
+        """Close the file; nothing if it is closed."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
@@ -105,19 +117,6 @@ def _ends_within_a_line(path: Path) -> bool:
             return file.read(1) != b"\n"
     except OSError:
         return True  # it may be written but not read: an empty line costs nothing
-
-
-logger = logging.getLogger(__name__)
-
-STDOUT = Path("-")
-"""The name that means standard output."""
-
-_MAX_WAITING = 2_000
-
-_MAX_WAITING_NODES = 500_000
-"""Node names and points held by what waits to be written, 80 MB at most; beyond it only the best two nodes are kept."""
-
-_STDOUT_DESCRIPTOR = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ from scorer.answers import Peak
 _YEARS = range(2000, 9000)
 """Of readable times: far from the ends of the calendar, where time zones cannot be reckoned with."""
 
+STDIN = Path("-")
+"""The name that means standard input."""
+
+_GZIP = b"\x1f\x8b"
+
 
 def decision_from_json(line: Mapping[str, Any]) -> Decision:
     """The decision that an object of the log stands for. Raises ValueError where it is none."""
@@ -90,12 +95,6 @@ def _int(value: Any) -> int | None:
 
 def _float(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-STDIN = Path("-")
-"""The name that means standard input."""
-
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)

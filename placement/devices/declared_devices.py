@@ -41,6 +41,11 @@ _ASSIGNED: Final = SHARING_PLUGIN_PREFIX + "ASSIGNED"
 _ASSUME_TIME: Final = SHARING_PLUGIN_PREFIX + "ASSUME_TIME"
 _LONGEST: Final = 5 * MOST_DEVICES
 
+PodGpus = Callable[[PodInfo, NodeInfo | None], float]
+"""GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""
+
+NodeGpus = Callable[[NodeInfo], float]
+
 
 def indices_of(pod: PodInfo, demand: GpuDemand) -> tuple[int, ...] | None:
     """The devices that it says it has, ascending; None = it does not say, or not as many as it asks for.
@@ -65,7 +70,7 @@ def card_memory(pod: PodInfo) -> int:
 
 
 def index_annotation(devices: Sequence[int]) -> dict[str, str]:
-    """Ours."""
+    """Return our annotation of the cards that a pod has, by index."""
     return {GPU_INDEX: ",".join(map(str, devices))}
 
 
@@ -127,13 +132,6 @@ def cards_of(node: NodeInfo | None, options: DeviceOptions) -> NodeCards:
 def model_of(node: NodeInfo, options: DeviceOptions) -> str:
     """The card model that the first of the labels says; '' = none does."""
     return next((node.labels[label] for label in options.model_labels if node.labels.get(label)), "")
-
-
-PodGpus = Callable[[PodInfo, NodeInfo | None], float]
-"""GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""
-
-
-NodeGpus = Callable[[NodeInfo], float]
 
 
 def pod_gpus(options: DeviceOptions) -> PodGpus:

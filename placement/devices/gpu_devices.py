@@ -27,6 +27,15 @@ from placement.filters.filter import ClusterView, PlainFilter, Rejection
 from placement.filters.rejections import every_node, found
 from placement.pod_importance import Cost, Standing, cost_of
 
+_BOUNDLESS: Final = np.iinfo(np.int64).max
+_NO_DEVICES: Final = "node(s) had no devices"
+_TOO_FEW: Final = "node(s) had too few devices"
+_TOO_SMALL: Final = "node(s) had no device that is large enough"
+_TAKEN: Final = "node(s) had too few free devices"
+_NO_SHARE: Final = "node(s) had no device with enough free thousandths"
+_SHARED_NODE: Final = "node(s) had shared devices, and the pod requests whole ones"
+_WHOLE_NODE: Final = "node(s) had devices handed out whole, and the pod asks for a share"
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceHolder:
@@ -84,16 +93,6 @@ def _victims(held: Sequence[DeviceHolder], spare: int, gone: Mapping[str, PodInf
 def _cost(device: int, victims: Sequence[PodInfo], standing: Standing) -> tuple[bool, Cost | int]:
     """As preemption compares nodes."""
     return (True, cost_of(device, victims, 0, standing)) if victims else (False, device)
-
-
-_BOUNDLESS: Final = np.iinfo(np.int64).max
-_NO_DEVICES: Final = "node(s) had no devices"
-_TOO_FEW: Final = "node(s) had too few devices"
-_TOO_SMALL: Final = "node(s) had no device that is large enough"
-_TAKEN: Final = "node(s) had too few free devices"
-_NO_SHARE: Final = "node(s) had no device with enough free thousandths"
-_SHARED_NODE: Final = "node(s) had shared devices, and the pod requests whole ones"
-_WHOLE_NODE: Final = "node(s) had devices handed out whole, and the pod asks for a share"
 
 
 class GpuDevices(PlainFilter):

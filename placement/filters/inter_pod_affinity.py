@@ -27,6 +27,10 @@ from placement.index.node_labels import ABSENT
 
 _ANY = LabelSelector()
 
+AFFINITY: Final = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+
 
 def as_read(term: PodAffinityTerm, version: KubernetesVersion) -> PodAffinityTerm:
     """Until 1.36, a namespace selector that fits no labels at all (NotIn, DoesNotExist) means every namespace.
@@ -40,11 +44,6 @@ def as_read(term: PodAffinityTerm, version: KubernetesVersion) -> PodAffinityTer
     if version.keeps_namespace_selectors or selector is None or not selector.requirements:
         return term
     return replace(term, namespace_selector=_ANY) if selector_matches(selector, {}) else term
-
-
-AFFINITY: Final = "node(s) didn't match pod affinity rules"
-ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
-EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
 class InterPodAffinity(PlainFilter):

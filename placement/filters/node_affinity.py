@@ -26,6 +26,9 @@ from placement.index.node_labels import ABSENT, LabelColumn
 NAME_FIELD: Final = "metadata.name"
 """The only field a node has."""
 
+_REASON: Final = "node(s) didn't match Pod's node affinity/selector"
+_CONFLICT: Final = "pod affinity terms conflict"
+
 
 def nodes_in_any(terms: Iterable[NodeSelectorTerm], view: ClusterView) -> Bools:
     """(n_rows,) nodes that match at least one term; no terms match nothing."""
@@ -129,10 +132,6 @@ def _is_label_requirement(requirement: Requirement) -> bool:
         case Operator.GT | Operator.LT:
             is_complete = len(values) == 1 and whole_number(values[0]) is not None
     return is_complete and is_qualified_name(requirement.key) and all(map(is_label_value, values))
-
-
-_REASON: Final = "node(s) didn't match Pod's node affinity/selector"
-_CONFLICT: Final = "pod affinity terms conflict"
 
 
 class NodeAffinity(NodeFilter):

@@ -26,6 +26,12 @@ from placement.filters.taint_toleration import tolerated
 from placement.index.domain_sums import NO_PODS, PodsByRow, domain_sums
 from placement.index.node_labels import ABSENT
 
+TOO_SKEWED: Final = "node(s) didn't match pod topology spread constraints"
+NOT_LABELLED: Final = TOO_SKEWED + " (missing required label)"
+
+_NO_DOMAIN: Final = 2**31 - 1
+"""The least count over no domain (newCriticalPaths)."""
+
 
 def matching_pods(constraint: TopologySpreadConstraint, pod: PodInfo, view: ClusterView) -> PodsByRow:
     """Pods of the pod's namespace that the selector chooses and that do not terminate (countPodsMatchSelector).
@@ -69,13 +75,6 @@ class SpreadNodes:
                 self._by_taints = tolerated(said.tolerations, self._view, effects=("NoSchedule", "NoExecute"))
             nodes = nodes & self._by_taints
         return np.asarray(nodes)
-
-
-TOO_SKEWED: Final = "node(s) didn't match pod topology spread constraints"
-NOT_LABELLED: Final = TOO_SKEWED + " (missing required label)"
-
-_NO_DOMAIN: Final = 2**31 - 1
-"""The least count over no domain (newCriticalPaths)."""
 
 
 class PodTopologySpread(PlainFilter):

@@ -21,6 +21,8 @@ from placement.index.node_facts import NodeTaints
 HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects that keep pods away (DoNotScheduleTaintsFilterFunc in framework/plugins/helper/taint.go)."""
 
+_REASON: Final = "node(s) had untolerated taint(s)"
+
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Whether it does. Gt and Lt tolerate nothing: TaintTolerationComparisonOperators is alpha, and off, in 1.36."""
@@ -64,9 +66,6 @@ def untolerated_counts(tolerations: Collection[Toleration], taints: NodeTaints, 
                 counted = known[taint] = is_counted(taint)
             counts[number] += counted
     return counts[taints.set_of]
-
-
-_REASON: Final = "node(s) had untolerated taint(s)"
 
 
 class TaintToleration(NodeFilter):

@@ -27,6 +27,17 @@ from placement.index.node_labels import rows_with_labels
 from placement.index.storage import STORAGE_KINDS
 from placement.index.topology_pool import NONE
 
+_NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+_BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
+_NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
+_VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+_UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+_MOST_WAITING: Final = 128
+"""Claims of a pod without a volume: each costs a search over all nodes, and no node takes so many."""
+
+_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+
 
 def smallest_first(claims: Iterable[VolumeClaimInfo]) -> Sequence[VolumeClaimInfo]:
     """In the order they are to be matched."""
@@ -81,18 +92,6 @@ class VolumeMatching:
         slots = np.where(undecided, slots, NONE)
         taken_before.append(slots)
         return kept, slots
-
-
-_NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
-_BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
-_NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
-_VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-_UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
-
-_MOST_WAITING: Final = 128
-"""Claims of a pod without a volume: each costs a search over all nodes, and no node takes so many."""
-
-_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 class VolumeBinding(PlainFilter):

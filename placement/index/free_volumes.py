@@ -22,6 +22,14 @@ from placement.index.topology_pool import TopologyPool
 
 _Category = tuple[str, str, frozenset[str]]
 
+_SECONDS: Final = 240.0
+"""Shorter than the five minutes after which pods that wait are looked at again in any case."""
+
+_MOST_CLAIMS: Final = 10_000
+
+_MOST_NODES: Final = 1_000
+"""Of one claim."""
+
 
 class FreeVolumes:
     """Follows the PersistentVolumes that it receives."""
@@ -98,15 +106,6 @@ class FreeVolumes:
             for slot in np.flatnonzero(suiting):
                 suiting[slot] = selector_matches(claim.selector, self._labels[str(pool.names[slot])])
         return np.asarray(suiting)
-
-
-_SECONDS: Final = 240.0
-"""Shorter than the five minutes after which pods that wait are looked at again in any case."""
-
-_MOST_CLAIMS: Final = 10_000
-
-_MOST_NODES: Final = 1_000
-"""Of one claim."""
 
 
 class ProvisioningFailures:

@@ -38,6 +38,9 @@ _MOST: Final = 64
 WorkOut = Callable[[Ints | slice], Ints]
 """(n,) whole numbers of these rows, by allocatable and requested alone."""
 
+INDEXED_KINDS: Final = (Kind.NAMESPACES, *STORAGE_KINDS)
+"""Objects that the index needs in addition to those of the scorer."""
+
 
 class KeptColumns:
     """Needs no changes handed on: the state says which rows have changed."""
@@ -68,10 +71,6 @@ class KeptColumns:
         if len(self._columns) > _MOST:
             del self._columns[next(iter(self._columns))]
         return values
-
-
-INDEXED_KINDS: Final = (Kind.NAMESPACES, *STORAGE_KINDS)
-"""Objects that the index needs in addition to those of the scorer."""
 
 
 class PlacementIndex:

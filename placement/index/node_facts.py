@@ -15,6 +15,8 @@ from cluster.predicted.array_rows import grown
 from kube.objects.constraints import HostPort
 from kube.objects.objects import NodeImage, NodeInfo, PodInfo, Taint
 
+_EVERY_ADDRESS: Final = "0.0.0.0"
+
 
 @dataclass(slots=True)
 class ImageOnNodes:
@@ -90,9 +92,6 @@ class NodeFeatures:
         for name in names:
             nodes &= grown(self._columns.get(name, np.zeros(0, dtype=bool)), self._n_rows)[: self._n_rows]
         return nodes
-
-
-_EVERY_ADDRESS: Final = "0.0.0.0"
 
 
 class HostPorts:

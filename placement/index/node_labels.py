@@ -18,6 +18,8 @@ from kube.objects.objects import NodeInfo
 
 ABSENT = -1
 
+_FEW = 8
+
 
 @dataclass(slots=True)
 class LabelColumn:
@@ -113,9 +115,6 @@ def _grown(values: Ints, n_rows: int) -> Ints:
     larger = np.full(max(n_rows, 2 * len(values), 64), ABSENT, dtype=np.int64)
     larger[: len(values)] = values
     return larger
-
-
-_FEW = 8
 
 
 def rows_with_labels(terms: Iterable[NodeSelectorTerm] | None, labels: NodeLabels, n_rows: int) -> Bools:

@@ -15,6 +15,9 @@ from base.arrays import Bools, Ints
 from kube.objects.storage_objects import CsiNodeInfo
 from placement.index.csi_translation import MIGRATED, AttachedVolume
 
+NO_LIMIT: Final = 2**62
+"""Volumes that fit where a driver states no limit."""
+
 
 class AttachedVolumes:
     """By row. What is subtracted must have been added before."""
@@ -72,10 +75,6 @@ def _grown(counts: Ints, n_rows: int) -> Ints:
     larger = np.zeros(max(n_rows, 2 * len(counts), 64), dtype=np.int64)
     larger[: len(counts)] = counts
     return larger
-
-
-NO_LIMIT: Final = 2**62
-"""Volumes that fit where a driver states no limit."""
 
 
 class NodeStorage:

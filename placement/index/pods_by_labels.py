@@ -23,6 +23,11 @@ from placement.index.namespaces import Namespaces
 _KINDS: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController"})
 """Controllers whose selectors are looked up (DefaultSelector in pkg/scheduler/framework/plugins/helper/spread.go)."""
 
+_FEW: Final = 256
+"""Number of groups up to which cells are collected group by group; for more, by one pass over all cells."""
+
+_Labels = frozenset[tuple[str, str]]
+
 
 def is_spread_by_default(pod: PodInfo) -> bool:
     """Whether a pod without spread constraints of its own has those of the scheduler."""
@@ -64,12 +69,6 @@ class OwnedPods:
         """Pods of one controller."""
         by_row = self._pods.get(owner_uid)
         return NO_PODS if by_row is None else pods_by_row(by_row)
-
-
-_FEW: Final = 256
-"""Number of groups up to which cells are collected group by group; for more, by one pass over all cells."""
-
-_Labels = frozenset[tuple[str, str]]
 
 
 @dataclass(slots=True)

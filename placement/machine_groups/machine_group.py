@@ -39,6 +39,14 @@ ENDLESS = 2**31 - 1
 _ROUNDING = 1e-6
 """A tenth of 30 is a little more than 3 in floats."""
 
+_REASONS: Final = {
+    GroupStanding.RESERVED: "node(s) belonged to a machine group that the pod does not name",
+    GroupStanding.NOT_OWNER: "node(s) belonged to a machine group that the pod names and is not an owner of",
+    GroupStanding.TOO_IMPORTANT: "node(s) belonged to a machine group that lends only to pods of a lower priority",
+    GroupStanding.ELSEWHERE: "node(s) belonged to no machine group, the pod names one",
+}
+_KEPT: Final = "node(s) belonged to a machine group that keeps what it has left for its owners"
+
 
 def pods_within(keep_free: float, *, total: int, free: int, wanted: int) -> int:
     """Pods of one resource, in any unit, until less than the share `keep_free` of all of it is free; wanted: of each,
@@ -74,16 +82,6 @@ def _stocks(pod: PodInfo, nodes: Bools, view: ClusterView) -> Iterator[tuple[int
             left = (state.allocatable_units[:, at] - state.requested_units[:, at])[open_nodes]
             yield int(state.allocatable_units[nodes, at].sum()), int(np.maximum(left, 0).sum()), wanted
     yield 0, ENDLESS, 1  # a pod that requests nothing takes nothing away
-
-
-_REASONS: Final = {
-    GroupStanding.RESERVED: "node(s) belonged to a machine group that the pod does not name",
-    GroupStanding.NOT_OWNER: "node(s) belonged to a machine group that the pod names and is not an owner of",
-    GroupStanding.TOO_IMPORTANT: "node(s) belonged to a machine group that lends only to pods of a lower priority",
-    GroupStanding.ELSEWHERE: "node(s) belonged to no machine group, the pod names one",
-}
-
-_KEPT: Final = "node(s) belonged to a machine group that keeps what it has left for its owners"
 
 
 class MachineGroup(PlainFilter):

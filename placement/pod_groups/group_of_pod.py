@@ -34,6 +34,13 @@ _MOST: Final = 2**31 - 1
 _LONGEST_NAME: Final = 253
 _HASH_DIGITS: Final = 10
 
+GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
+
+OLDER_GROUP_LABEL: Final = "pod-group.scheduling.sigs.k8s.io"
+"""Of scheduler-plugins before its API group was renamed; read where the other is not there."""
+
+ROLE: Final = f"{ANNOTATION_PREFIX}role"
+
 
 def owner_of(pod: PodInfo) -> Owner:
     """The controller whose pods are one group: of a ReplicaSet of a Deployment the Deployment, so that new pods of a
@@ -105,14 +112,6 @@ def patch_of(minima: Minima, group: PodGroupInfo) -> dict[str, Any]:
 
 def _roles(minima: Minima) -> dict[str, str]:
     return {MIN_PER_ROLE: json.dumps(dict(minima.by_role))} if minima.by_role else {}
-
-
-GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
-
-OLDER_GROUP_LABEL: Final = "pod-group.scheduling.sigs.k8s.io"
-"""Of scheduler-plugins before its API group was renamed; read where the other is not there."""
-
-ROLE: Final = f"{ANNOTATION_PREFIX}role"
 
 
 def group_of(pod: PodInfo) -> str | None:

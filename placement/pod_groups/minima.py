@@ -21,6 +21,13 @@ from kube.objects.objects import ANNOTATION_PREFIX
 _ROLES_NAMED: Final = 8
 """In a sentence."""
 
+MIN_PER_ROLE: Final = f"{ANNOTATION_PREFIX}min-per-role"
+_LONGEST_TEXT: Final = 16_384
+_MOST_ROLES: Final = 64
+_LONGEST_ROLE: Final = 253
+_MOST_MEMBERS: Final = 2**31 - 1
+_WANTED: Final = 'must be a JSON object such as {"driver": 1, "worker": 4}'
+
 
 @dataclass(frozen=True, slots=True)
 class Minima:
@@ -91,14 +98,6 @@ def placing_order(minima: Minima, count: Count, roles: Sequence[str], sizes: Seq
         first, others = first + others, []
     first.sort(key=lambda position: -sizes[position])
     return first + others
-
-
-MIN_PER_ROLE: Final = f"{ANNOTATION_PREFIX}min-per-role"
-_LONGEST_TEXT: Final = 16_384
-_MOST_ROLES: Final = 64
-_LONGEST_ROLE: Final = 253
-_MOST_MEMBERS: Final = 2**31 - 1
-_WANTED: Final = 'must be a JSON object such as {"driver": 1, "worker": 4}'
 
 
 def role_minima(text: str) -> dict[str, int]:

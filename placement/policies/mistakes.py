@@ -17,6 +17,21 @@ from base.errors import InputError
 
 _LONGEST = 600  # bytes of what a document says are in the message; it goes into events, too
 
+_LONGEST_VALUE = 80
+
+_FORMER: Mapping[int | str, str] = {
+    "rare_devices": "write cards: {protection: soft} or hard; which types are rare is node_rules.cards.rare_types",
+}
+
+_MUST_BE = {
+    "string_type": "text",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "list_type": "a list",
+}
+
 
 class DocumentMistake(InputError):
     """The document cannot take effect. place: keys from the top, joined by dots; '' = the document as a whole."""
@@ -50,22 +65,6 @@ def _shortened(text: str) -> str:
     """One line that can be encoded, whatever the document says."""
     text = " ".join(text.encode(errors="replace").decode().split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-_LONGEST_VALUE = 80
-
-_FORMER: Mapping[int | str, str] = {
-    "rare_devices": "write cards: {protection: soft} or hard; which types are rare is node_rules.cards.rare_types",
-}
-
-_MUST_BE = {
-    "string_type": "text",
-    "float_type": "a number",
-    "int_type": "a whole number",
-    "dict_type": "a map",
-    "model_type": "a map",
-    "list_type": "a list",
-}
 
 
 def first_mistake(error: ValidationError, values: Any, document: type[BaseModel]) -> DocumentMistake:

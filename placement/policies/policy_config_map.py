@@ -27,6 +27,10 @@ from placement.policies.provider import PolicyOutcome, PolicyProvider
 KEY: Final = "policies.yaml"
 _READ_SECONDS: Final = 10.0
 
+_TIMING: Final = Timing(watch_seconds=(20, 25), watch_read_seconds=30.0, backoff=Backoff(longest=5.0))
+"""Streams end by themselves before silence counts as a dead connection: a document that hardly ever changes says
+nothing for hours, and one that does must not go unnoticed for long."""
+
 
 class ConfigMapJson(Wire):
     """A ConfigMap; binaryData is skipped."""
@@ -86,11 +90,6 @@ def _decode(body: bytes | Raw) -> tuple[PolicyConfigMap, str]:
     metadata, version = decoded.metadata, decoded.metadata.resource_version or ""
     made = PolicyConfigMap(metadata.namespace or "", metadata.name, metadata.uid or "", version, decoded.data or {})
     return made, version
-
-
-_TIMING: Final = Timing(watch_seconds=(20, 25), watch_read_seconds=30.0, backoff=Backoff(longest=5.0))
-"""Streams end by themselves before silence counts as a dead connection: a document that hardly ever changes says
-nothing for hours, and one that does must not go unnoticed for long."""
 
 
 class ConfigMapSink:

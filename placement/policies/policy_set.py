@@ -19,6 +19,10 @@ from scorer.scoring_policy import ChosenScoring
 
 _MOST_NAMESPACES: Final = 4096
 
+BY_ANNOTATION: Final = "its annotation"
+BY_DEFAULT: Final = "the default"
+BY_NOTHING: Final = "no rule holds"
+
 
 @dataclass(frozen=True, slots=True)
 class _There:
@@ -64,11 +68,6 @@ class RuleIndex:
 
 def _set(positions: Iterable[int]) -> int:
     return sum(1 << position for position in positions)
-
-
-BY_ANNOTATION: Final = "its annotation"
-BY_DEFAULT: Final = "the default"
-BY_NOTHING: Final = "no rule holds"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,16 @@ from placement.policies.policy_set import PolicyChoice, PolicySet
 from placement.policies.rules import LabelsOf, unread_namespaces
 from scorer.scoring_policy import ChosenScoring
 
+logger = logging.getLogger(__name__)
+
+UnknownListener = Callable[[PodInfo, str, Collection[str]], None]
+"""Called once per pod with the pod, the unknown name, and the names of all policies. It must not wait."""
+
+_MOST_COUNTED: Final = 1_000
+
+_MOST_REMEMBERED: Final = 10_000
+"""Pods whose annotation names no policy."""
+
 
 class OutcomeKind(Enum):
     """The value is the label of the metric."""
@@ -73,17 +83,6 @@ class PolicyStatus:
     refusal: PolicyRefusal | None
     outcomes: dict[OutcomeKind, int]
     unknown: int
-
-
-logger = logging.getLogger(__name__)
-
-UnknownListener = Callable[[PodInfo, str, Collection[str]], None]
-"""Called once per pod with the pod, the unknown name, and the names of all policies. It must not wait."""
-
-_MOST_COUNTED: Final = 1_000
-
-_MOST_REMEMBERED: Final = 10_000
-"""Pods whose annotation names no policy."""
 
 
 class UnknownNames:

@@ -21,6 +21,8 @@ PATH: Final = f"/apis/{API_VERSION}/reservations"
 HIGHEST_PRIORITY: Final = 2**31 - 1
 """No pod has more, so that a stand-in on its node is no victim of any."""
 
+LONGEST_MESSAGE: Final = 512
+
 
 class ReservationPhase(StrEnum):
     """
@@ -81,9 +83,6 @@ class Reservation:
             annotations={**self.shape.annotations, **self.devices},
         )
         return HeldRoom(stand_in, self.owners, self.since, self.until)
-
-
-LONGEST_MESSAGE: Final = 512
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,11 @@ _MOST_TRIED: Final = 512
 Passes = Callable[[], Bools]
 """(n_rows,) nodes that the pod passes as the tables are now."""
 
+_REASON: Final = "node(s) reserve their room for other pods"
+
+_MOST_ROOMS: Final = 8
+"""Nodes with room of its own that a pod is offered: it takes one."""
+
 
 def own_row(pod: PodInfo, view: ClusterView, cluster: AssumingCluster, filters: Sequence[Filter]) -> int | None:
     """Return the row of the node whose room the pod takes over; None = none is reserved for it where it fits.
@@ -70,12 +75,6 @@ def _row(room: HeldRoom, view: ClusterView) -> int:
 
 def _is_in(row: int, passes: Bools) -> bool:
     return 0 <= row < len(passes) and bool(passes[row])
-
-
-_REASON: Final = "node(s) reserve their room for other pods"
-
-_MOST_ROOMS: Final = 8
-"""Nodes with room of its own that a pod is offered: it takes one."""
 
 
 class ReservedRoom(PlainFilter, NodePreference):

@@ -21,6 +21,9 @@ from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire import Metadata
 from kube.decoding.wire_base import Name, Text, Time, Wire
 
+LONGEST_SECONDS: Final = 900.0
+"""A node is kept no longer for one pod, in case the rebalancer stopped between two steps."""
+
 
 class MoveState(StrEnum):
     """The state machine is drawn in rebalancer/execution/next_step.py."""
@@ -55,9 +58,6 @@ class MoveState(StrEnum):
 
 _FINAL: Final = frozenset({MoveState.DONE, MoveState.SKIPPED, MoveState.REFUSED, MoveState.ELSEWHERE, MoveState.STUCK})
 _RESERVING: Final = frozenset({MoveState.SURGING, MoveState.EVICTING, MoveState.EVICTED})
-
-LONGEST_SECONDS: Final = 900.0
-"""A node is kept no longer for one pod, in case the rebalancer stopped between two steps."""
 
 
 @dataclass(frozen=True, slots=True)

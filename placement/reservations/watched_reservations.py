@@ -33,6 +33,11 @@ NAME_PREFIX: Final = "reservation:"
 _GROUP_LABELS: Final = frozenset({GROUP_LABEL, OLDER_GROUP_LABEL})
 _NOT_OF_A_ROOM: Final = frozenset({MIN_MEMBER, RESERVATION})
 
+DEFAULT_LIFETIME: Final = "24h"
+DEFAULT_LIFETIME_SECONDS: Final = 86_400.0
+LONGEST_LIFETIME_SECONDS: Final = 366 * 86_400.0
+_LONGEST_PROBLEM: Final = 512
+
 
 def stand_in_of(pod: PodInfo, *, uid: str, name: str, created: float, scheduler_name: str, only_node: str) -> PodInfo:
     """Return the stand-in, on no node.
@@ -91,12 +96,6 @@ def _on_node(constraints: PodConstraints, node: str) -> PodConstraints:
         constraints,
         required_node_terms=tuple(replace(term, fields=(*term.fields, name)) for term in matching),
     )
-
-
-DEFAULT_LIFETIME: Final = "24h"
-DEFAULT_LIFETIME_SECONDS: Final = 86_400.0
-LONGEST_LIFETIME_SECONDS: Final = 366 * 86_400.0
-_LONGEST_PROBLEM: Final = 512
 
 
 class _TemplateJson(Wire):

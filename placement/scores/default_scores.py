@@ -29,6 +29,9 @@ from placement.scores.plugin_weights import (
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.least_allocated import least_allocated_score
 
+POINT_VALUE: Final = 10
+"""What one point is worth in kube-scheduler's scores, at weight 1: MaxNodeScore / MaxExtenderPriority."""
+
 
 def default_scores(pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
     """(n_nodes,) of the nodes that passed all filters, by the default weights."""
@@ -103,10 +106,6 @@ def _in_place(rows: Ints) -> Ints | slice:
     if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows) and bool((rows[1:] > rows[:-1]).all()):
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
-
-
-POINT_VALUE: Final = 10
-"""What one point is worth in kube-scheduler's scores, at weight 1: MaxNodeScore / MaxExtenderPriority."""
 
 
 def expected_choice(pod: PodInfo, view: ClusterView, rows: Ints, points: Ints, weight: int) -> int:

@@ -15,6 +15,8 @@ from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Filter
 
+MAX_NODE_SCORE: Final = 100
+
 
 class NodeScore(ABC):
     """A score, stateless. The defaults are slow and right, whatever it does.
@@ -43,9 +45,6 @@ class NodeScore(ABC):
     def ignores_like_pods(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether like pods that land change its scores only by the nodes that they fill. See Filter."""
         return False
-
-
-MAX_NODE_SCORE: Final = 100
 
 
 def default_normalize(raw: Ints, *, reverse: bool) -> Ints:

@@ -23,6 +23,14 @@ from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter
 from placement.pods_that_fit import room_for
 
+FiltersOf = Callable[[PodInfo], Sequence[Filter]]
+"""All that the profile asks about a pod."""
+
+_MOST_KINDS: Final = 16
+"""Of one gang; those of further kinds, the smallest, are not counted: filters are asked once for each."""
+
+_MOST_ROOM: Final = 2**31 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class MemberKind:
@@ -133,15 +141,6 @@ def _take(one: MemberKind, members: Ints, units: Ints, milli: Ints) -> None:
         shares = _fitting(one, milli)
         before = np.cumsum(shares, axis=1) - shares
         milli -= np.clip((members * one.devices)[:, None] - before, 0, shares) * one.milli[:, None]
-
-
-FiltersOf = Callable[[PodInfo], Sequence[Filter]]
-"""All that the profile asks about a pod."""
-
-_MOST_KINDS: Final = 16
-"""Of one gang; those of further kinds, the smallest, are not counted: filters are asked once for each."""
-
-_MOST_ROOM: Final = 2**31 - 1
 
 
 def kinds_of(

@@ -32,6 +32,21 @@ from kube.decoding.wire_base import Wire
 Groups = tuple[tuple[int, ...], ...]
 """Devices of a node by index, those near each other together; each in one group at most."""
 
+THREADS_PER_CORE: Final = "threadsPerCore"
+CPU_POLICY: Final = "cpuManagerPolicy"
+CPU_OPTIONS: Final = "cpuManagerPolicyOptions"
+MEMORY_POLICY: Final = "memoryManagerPolicy"
+KOORDINATOR_POLICY: Final = "kubelet.koordinator.sh/cpu-manager-policy"
+KOORDINATOR_CPUS: Final = "node.koordinator.sh/cpu-topology"
+MULTITHREADING: Final = "feature.node.kubernetes.io/cpu-hardware_multithreading"
+_ARCH: Final = "kubernetes.io/arch"
+
+_MOST_THREADS: Final = 8
+"""POWER has the most: SMT8."""
+
+_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+"""As the kubelet reads options (strconv.ParseBool)."""
+
 
 class TopologyManagerPolicy(Enum):
     """topologyManagerPolicy of the kubelet
@@ -123,21 +138,6 @@ class NodeZones:
     layout: CardLayout = NO_LAYOUT
     cpus: CpuManager = CpuManager()
 
-
-THREADS_PER_CORE: Final = "threadsPerCore"
-CPU_POLICY: Final = "cpuManagerPolicy"
-CPU_OPTIONS: Final = "cpuManagerPolicyOptions"
-MEMORY_POLICY: Final = "memoryManagerPolicy"
-KOORDINATOR_POLICY: Final = "kubelet.koordinator.sh/cpu-manager-policy"
-KOORDINATOR_CPUS: Final = "node.koordinator.sh/cpu-topology"
-MULTITHREADING: Final = "feature.node.kubernetes.io/cpu-hardware_multithreading"
-_ARCH: Final = "kubernetes.io/arch"
-
-_MOST_THREADS: Final = 8
-"""POWER has the most: SMT8."""
-
-_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-"""As the kubelet reads options (strconv.ParseBool)."""
 
 T = TypeVar("T")
 

@@ -24,6 +24,17 @@ _FACTOR: Final = 2.0
 _IN_A_ROW: Final = 3
 """Failures without a start between them are the provider's, whatever started before."""
 
+_REASONS: Final = frozenset({"ProviderFailed", "NotFound", "UnexpectedAdmissionError"})
+"""virtual-kubelet (node/pod.go, handleProviderError and updatePodStatus): the provider refused to create the pod, or
+says that it knows of none. The pod fails if it is never restarted, else it stays pending and is tried again. The third
+is what kubelets say."""
+
+_STARTED: Final = (PodPhase.RUNNING, PodPhase.SUCCEEDED)
+_MAY_BE_REJECTED: Final = (PodPhase.PENDING, PodPhase.FAILED)
+
+_OUT_OF: Final = "OutOf"
+"""Followed by what the node has too little of: it admits no more."""
+
 
 class Health(Enum):
     """How a provider is."""
@@ -109,18 +120,6 @@ class ProviderHealth:
         self.until, self.is_backing_off = now + self.pause, True
         self.probing.clear()
         return True
-
-
-_REASONS: Final = frozenset({"ProviderFailed", "NotFound", "UnexpectedAdmissionError"})
-"""virtual-kubelet (node/pod.go, handleProviderError and updatePodStatus): the provider refused to create the pod, or
-says that it knows of none. The pod fails if it is never restarted, else it stays pending and is tried again. The third
-is what kubelets say."""
-
-_STARTED: Final = (PodPhase.RUNNING, PodPhase.SUCCEEDED)
-_MAY_BE_REJECTED: Final = (PodPhase.PENDING, PodPhase.FAILED)
-
-_OUT_OF: Final = "OutOf"
-"""Followed by what the node has too little of: it admits no more."""
 
 
 class StartFailure(Enum):

@@ -47,6 +47,13 @@ PLACE_ANNOTATION: Final = ANNOTATION_PREFIX + "place"
 _RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _TIME_EXAMPLE: Final = "2026-11-22T06:00:00Z"
 
+_OF_NODES: Final = frozenset({"DaemonSet", "Node"})
+"""Kinds of owners whose pods are there for the sake of a node."""
+
+_MOST_REMEMBERED: Final = 4096
+_MOST_WAITING: Final = 100
+_LOOK_SECONDS: Final = 1.0
+
 
 class Place(Enum):
     """Where a pod may be."""
@@ -194,10 +201,6 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:40] + "...")
 
 
-_OF_NODES: Final = frozenset({"DaemonSet", "Node"})
-"""Kinds of owners whose pods are there for the sake of a node."""
-
-
 def may_leave(pod: PodInfo, terms: JobTerms) -> str:
     """Return why the pod has to stay, to be read after "the pod"; '' = it may leave.
 
@@ -215,13 +218,6 @@ def may_leave(pod: PodInfo, terms: JobTerms) -> str:
     if pod.uses_host:
         return "uses its node or volumes that stay"
     return ""
-
-
-_MOST_REMEMBERED: Final = 4096
-_MOST_WAITING: Final = 100
-
-
-_LOOK_SECONDS: Final = 1.0
 
 
 class UnreadTerms(NodesAndPodsOnly):

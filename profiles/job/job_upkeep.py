@@ -39,6 +39,8 @@ Hours = Annotated[float, Query(gt=0, le=MOST_HOURS, description="Hours of the pl
 Namespace = Annotated[str | None, Query(description="Only jobs of this namespace.")]
 Limit = Annotated[int, Query(ge=1, le=MOST_JOBS, description="Most jobs in the answer.")]
 
+_LOOK_SECONDS: Final = 1.0
+
 
 def jobs_router(plan: Callable[..., JobPlan]) -> APIRouter:
     """plan: JobReports.plan, for any thread."""
@@ -56,9 +58,6 @@ def jobs_router(plan: Callable[..., JobPlan]) -> APIRouter:
         return await service.in_thread(look)
 
     return router
-
-
-_LOOK_SECONDS: Final = 1.0
 
 
 def valley_planner(

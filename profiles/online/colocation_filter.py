@@ -44,6 +44,9 @@ from profiles.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds, upp
 # A low-priority pod requests little, so that it fits next to others, and may use much; its annotation
 # `forecast-scheduler.io/virtual-request` says so. A forecast has it already (cluster/predicted/pod_profiles.py).
 
+COLOCATE_ANNOTATION: Final = ANNOTATION_PREFIX + "colocate"
+_UNKNOWN: Final = "predicted load is not known"
+
 
 class DeclaredUse(NodesAndPodsOnly):
     """Sums by node, kept up to date pod by pod. Implements cluster.follower.Follower; attach it without kinds."""
@@ -89,9 +92,7 @@ class DeclaredUse(NodesAndPodsOnly):
             self._sums[row] -= beyond
 
 
-COLOCATE_ANNOTATION: Final = ANNOTATION_PREFIX + "colocate"
 _NAMES: Final = tuple(RESOURCES[resource].name for resource in GAP_RESOURCES)
-_UNKNOWN: Final = "predicted load is not known"
 
 
 class PredictedGap(PlainFilter):

@@ -26,6 +26,9 @@ _REMEMBERED: Final = 15
 _LONGEST: Final = 3600.0
 """Seconds. A pod that became ready later was broken and mended, or has lost its readiness in between."""
 
+CoolingUntil = Callable[[PodInfo], float | None]
+"""Unix seconds until which a pod is not to be moved again; None = it was not moved lately."""
+
 
 @dataclass(frozen=True, slots=True)
 class StartupTime:
@@ -140,10 +143,6 @@ class Occasion:
     def at_once(cls, now: datetime, zone: ZoneInfo) -> Occasion:
         """Moves because of the unforeseen: the peak is here."""
         return cls(now, now, now.astimezone(UTC), zone)
-
-
-CoolingUntil = Callable[[PodInfo], float | None]
-"""Unix seconds until which a pod is not to be moved again; None = it was not moved lately."""
 
 
 class PodFacts:

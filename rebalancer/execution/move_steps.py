@@ -18,6 +18,8 @@ from rebalancer.rebalance_settings import ExecutionOptions
 UNSURE_SECONDS: Final = 30.0
 """An unanswered request may still be carried out for this time."""
 
+_NOT_WITHDRAWN: Final = "the Deployment could not be scaled back yet"
+
 
 class Act(Enum):
     """A request that changes the cluster, or asks whether it may be changed."""
@@ -97,9 +99,6 @@ def needs_nomination(move: MoveSpec, pod: PodSeen, seen: Observation, now: float
     if pod.node or pod.is_gated or pod.nominated == move.to or seen.target:
         return False
     return not 0 <= now - seen.nominated_at < options.retry
-
-
-_NOT_WITHDRAWN: Final = "the Deployment could not be scaled back yet"
 
 
 def surging(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> MoveStep:

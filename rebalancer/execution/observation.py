@@ -12,6 +12,9 @@ from typing import Final
 
 from rebalancer.execution.plan_wire import MOST_KNOWN, MoveStatus
 
+_SKEW: Final = timedelta(seconds=10)
+_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class PodSeen:
@@ -132,9 +135,6 @@ class Observation:
 # A replacement has the same owner, was created no earlier than the newest pod that the record knows, and is not among
 # the pods that the record knows. Creation times come from the API server, whose clock is never compared with ours. Two
 # API servers of one cluster may disagree by seconds: pods created that shortly before the newest are recorded by UID.
-
-_SKEW: Final = timedelta(seconds=10)
-_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,12 @@ ROOM_MAKERS = 8
 _Room = tuple[float, int, int, int]
 """What it is worth at most if a pod moves to a target that another pod leaves: worth, pod, target, other pod."""
 
+LONGEST = 4
+"""Moves in a chain."""
+
+URGENT = 1e3
+"""Node half hours that a limit weighs while it does not hold: more than any relief within one step."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepGroup:
@@ -177,12 +183,6 @@ def _with_room_made(draft: Draft, room: list[_Room], least: float) -> Iterator[S
 # Pairs find one that makes room, looking at all at once. Here the move is made first, against the limits, and then
 # repaired: the pod that brings the target nearest to its limits leaves it for its own best node, until all limits hold
 # or none helps (an ejection chain: Glover, 1996).
-
-LONGEST = 4
-"""Moves in a chain."""
-
-URGENT = 1e3
-"""Node half hours that a limit weighs while it does not hold: more than any relief within one step."""
 
 
 def make_chains(draft: Draft) -> bool:

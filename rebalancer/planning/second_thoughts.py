@@ -25,6 +25,23 @@ from rebalancer.rebalance_settings import PlanningOptions
 _Entry = tuple[float, int, int, int]
 """Minus what the move is worth at most, pod, target or -1 if none was looked for, how often both nodes had changed."""
 
+CLOSE_ENOUGH: Final = 0.98
+"""Share of what any plan could gain from which on nothing is taken back."""
+
+OUT_OF_SIGHT: Final = 0.2
+"""Share of the pods that a random trial leaves where they are."""
+
+AVERSION: Final = 0.1
+"""Mean of what it raises the price of a pod by, as share of the heat of the hottest node."""
+
+HASTE: Final = 8
+"""A trial looks at one in so many of the pairs and chains that the plan itself looks at."""
+
+PATIENCE: Final = 150
+"""Trials in a row that find nothing better before the search ends."""
+
+MILLION: Final = 1e6
+
 
 def make_single_moves(draft: Draft) -> None:
     """Make moves as long as one is worth it."""
@@ -76,24 +93,6 @@ def _looked_at(draft: Draft, pod: int) -> _Entry | None:
         return None
     stamp = int(tables.changed[source] + tables.changed[target.node])
     return target.cost - worth, pod, target.node, stamp
-
-
-CLOSE_ENOUGH: Final = 0.98
-"""Share of what any plan could gain from which on nothing is taken back."""
-
-OUT_OF_SIGHT: Final = 0.2
-"""Share of the pods that a random trial leaves where they are."""
-
-AVERSION: Final = 0.1
-"""Mean of what it raises the price of a pod by, as share of the heat of the hottest node."""
-
-HASTE: Final = 8
-"""A trial looks at one in so many of the pairs and chains that the plan itself looks at."""
-
-PATIENCE: Final = 150
-"""Trials in a row that find nothing better before the search ends."""
-
-MILLION: Final = 1e6
 
 
 def make_best_steps(draft: Draft, first: Callable[[Draft], bool] | None = None) -> None:

@@ -34,6 +34,11 @@ from scorer.replay.recording import Recording, attribute_usage, record
 from scorer.replay.replay_rules import ByCurves, Native, ReplayRule
 from scorer.replay.window import ReplayWindow, replay_window
 
+CLAIRVOYANT = "clairvoyant"
+
+PEAK_WINDOW: Final = (34, 46)
+"""17:00 to 23:00, in half hours of the day: pods should not move then."""
+
 
 def daily_releases(recording: Recording, n_days: int, share: float, seed: int) -> Mapping[int, Ints]:
     """Services that are released on each day of the trajectory.
@@ -56,8 +61,6 @@ LOW_NODE_UTILIZATION, LOW_NODE_LOAD, RELIEVE_AND_MIGRATE = (
     "relieve_and_migrate",
 )
 
-CLAIRVOYANT = "clairvoyant"
-
 RULES: Final = (
     UNTOUCHED,
     PLACEMENT,
@@ -68,9 +71,6 @@ RULES: Final = (
     RELIEVE_AND_MIGRATE,
     CLAIRVOYANT,
 )
-
-PEAK_WINDOW: Final = (34, 46)
-"""17:00 to 23:00, in half hours of the day: pods should not move then."""
 
 
 @dataclass(frozen=True, slots=True)

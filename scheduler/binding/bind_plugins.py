@@ -28,6 +28,8 @@ from scheduler.binding.outcome import BindStatus, bind_status
 
 _THROTTLED = 429
 
+logger = logging.getLogger(__name__)
+
 
 class DefaultBinder:
     """Implements Bind; to be called in the session's loop.
@@ -104,9 +106,6 @@ class DefaultBinder:
 def request_of(pod: PodInfo, node: str) -> BindingRequest:
     """That very pod to that node."""
     return BindingRequest(pod.namespace, pod.name, pod.uid, node)
-
-
-logger = logging.getLogger(__name__)
 
 
 class DryRun:

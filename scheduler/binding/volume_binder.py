@@ -41,6 +41,13 @@ from scheduler.binding.volume_progress import (
     volume_choice,
 )
 
+BIND_SECONDS: Final = 600.0
+"""bindTimeoutSeconds of kube-scheduler."""
+
+_MARGIN_SECONDS: Final = 60.0
+_MERGE: Final = "application/merge-patch+json"
+_AT_ONCE: Final = 32
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wait:
@@ -126,15 +133,6 @@ class VolumeWaits(NodesAndPodsOnly):
             if wait is not None and status is not None:
                 self.remove(uid)
                 wait.tell(status)
-
-
-BIND_SECONDS: Final = 600.0
-"""bindTimeoutSeconds of kube-scheduler."""
-
-
-_MARGIN_SECONDS: Final = 60.0
-_MERGE: Final = "application/merge-patch+json"
-_AT_ONCE: Final = 32
 
 
 # The merge patches that the API server is asked for. They carry the resourceVersion: if another client has changed the

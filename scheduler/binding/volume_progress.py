@@ -30,6 +30,11 @@ from scheduler.binding.outcome import bind_status
 # Source: FindPodVolumes and AssumePodVolumes in framework/plugins/volumebinding/binder.go. The same rules as the
 # filter's (placement/filters/volume_binding.py), for one node.
 
+NAME = "VolumeBinding"
+
+Versions = Mapping[str, str]
+"""resourceVersions of what we have written, by "volume name" or "namespace/name" of the claim."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChosenVolume:
@@ -105,12 +110,6 @@ def _with_volume(claim: VolumeClaimInfo, volume: VolumeInfo) -> ChosenVolume:
 
 def _on_node(claim: VolumeClaimInfo, node: str) -> ChosenNode:
     return ChosenNode(claim, None if claim.selected_node == node else replace(claim, selected_node=node))
-
-
-NAME = "VolumeBinding"
-
-Versions = Mapping[str, str]
-"""resourceVersions of what we have written, by "volume name" or "namespace/name" of the claim."""
 
 
 def progress(choice: VolumeChoice, written: Versions, view: ClusterView) -> Status | None:

@@ -21,6 +21,11 @@ from base.arrays import Floats, Ints
 _CHUNK: Final = 64
 """Nodes that are sorted first; four times as many the next time."""
 
+_FEW_KINDS = 2**15
+
+Ranked = tuple[float, int, float, float]
+"""-(standard + ours), position, standard, ours: sorts as it should."""
+
 
 class BestFirst:
     """Positions by their worth, the highest first, of equal ones the first position."""
@@ -53,12 +58,6 @@ class BestFirst:
             chosen, chosen_cost = self._rest[is_in], self._cost[is_in]
             self._rest, self._cost = self._rest[~is_in], self._cost[~is_in]
         self._sorted = np.concatenate([self._sorted, chosen[np.argsort(chosen_cost, kind="stable")]])
-
-
-_FEW_KINDS = 2**15
-
-Ranked = tuple[float, int, float, float]
-"""-(standard + ours), position, standard, ours: sorts as it should."""
 
 
 class RankedByKind:

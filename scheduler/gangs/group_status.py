@@ -38,6 +38,18 @@ from scheduler.gangs.members import Members, MemberStanding
 
 _OWNERS_NAMED: Final = 10
 
+UNDEFINED_UPSTREAM: Final = ("scheduled", "conditions")
+"""Fields of ours that scheduler-plugins' definition does not have: it drops them."""
+
+_LONGEST_MESSAGE: Final = 1024
+
+_SAID: Final = {
+    Reason.SCHEDULED: ("True", "Scheduled"),
+    Reason.UNSCHEDULABLE: ("False", "Unschedulable"),
+    Reason.TIMEOUT: ("False", "Unschedulable"),
+    Reason.INVALID_SPEC: ("False", "SchedulerError"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -86,11 +98,7 @@ def _owners(pods: Iterable[PodInfo]) -> tuple[str, ...]:
     return tuple(sorted(names)[:_OWNERS_NAMED])
 
 
-UNDEFINED_UPSTREAM: Final = ("scheduled", "conditions")
-"""Fields of ours that scheduler-plugins' definition does not have: it drops them."""
-
 _FINAL: Final = frozenset({"Finished", "Failed"})
-_LONGEST_MESSAGE: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +222,6 @@ def _condition(wanted: WantedGroupStatus, before: StoredCondition | None, now: f
 #
 # Nothing is written before the first attempt, and nothing about a group none of whose pods names us as its scheduler.
 # https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/scheduler/schedule_one_podgroup.go (updatePodGroupCondition)
-
-_SAID: Final = {
-    Reason.SCHEDULED: ("True", "Scheduled"),
-    Reason.UNSCHEDULABLE: ("False", "Unschedulable"),
-    Reason.TIMEOUT: ("False", "Unschedulable"),
-    Reason.INVALID_SPEC: ("False", "SchedulerError"),
-}
 
 
 def change_of_native(wanted: WantedGroupStatus, current: PodGroupStatus, now: float) -> dict[str, Any] | None:

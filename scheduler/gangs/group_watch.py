@@ -13,6 +13,9 @@ from placement.pod_groups.group_apis import OURS, GroupApi
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 
+_NEW = "Pending"
+"""No status has been written yet."""
+
 
 class PodGroupSink:
     """Implements OptionalSink. reading: takes the lock of the tables, as LiveTables.reading."""
@@ -39,10 +42,6 @@ class PodGroupSink:
     def delete(self, obj: PodGroupInfo) -> None:
         with self._reading():
             self._directory.delete_group(obj)
-
-
-_NEW = "Pending"
-"""No status has been written yet."""
 
 
 class GroupPhases:

@@ -17,6 +17,8 @@ from scheduler.gangs.gang_gate import UNTRIED, Attempts, Reason, timeout_of
 from scheduler.gangs.members import Member, Members, MemberStanding, standing_of
 from scheduler.loop_settings import GangOptions
 
+_COUNTED: Final = frozenset({MemberStanding.SITS, MemberStanding.WAITS})
+
 
 class KnownGang:
     """Guarded by the directory's lock.
@@ -63,9 +65,6 @@ class KnownGang:
         """The member that waits and came last of those with the annotation."""
         waiting = reversed(self.members.waiting.values())
         return next((pod for pod in waiting if annotation in pod.annotations), None)
-
-
-_COUNTED: Final = frozenset({MemberStanding.SITS, MemberStanding.WAITS})
 
 
 class Roster:

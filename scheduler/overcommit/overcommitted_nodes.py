@@ -45,7 +45,7 @@ class LockedTables(Protocol):
 
 
 class OvercommitWatch:
-    """For any thread."""
+    """Any thread may ask."""
 
     def __init__(
         self,

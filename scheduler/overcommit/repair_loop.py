@@ -34,6 +34,9 @@ _HOW: Final = {
     OvercommitCause.SHRUNK: "since the node has become smaller; nothing is evicted for that",
 }
 
+_SECONDS = 1.0
+_MOST_EVENTS_WAITING = 200
+
 
 def report_overcommit(events: EventRecorder, overcommit: Overcommit) -> None:
     """Post on the node what is beyond its allocatable, and how that came about."""
@@ -131,10 +134,6 @@ class OvercommitRepair(NodeRelief[Overcommit]):
 
     def _is_ours(self, pod: PodInfo) -> bool:
         return is_evictable(pod, self._names)
-
-
-_SECONDS = 1.0
-_MOST_EVENTS_WAITING = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,17 @@ from scheduler.preemption.nominated import NominatedPods
 #
 # Source: framework/preemption/executor.go; KEP-3329 for the condition.
 
+logger = logging.getLogger(__name__)
+_AT_ONCE: Final = 16
+
+_AGAIN_SECONDS: Final = 1.0
+"""Between two rounds of tries."""
+
+_REFUSALS: Final = 400
+
+Tell = Callable[[PodInfo, str, str], None]
+"""Posts an event soon, and never waits: the pod it is about, its reason, its note."""
+
 
 def condition_body(victim: PodInfo, preemptor: PodInfo, now: float) -> bytes:
     """See disruption_body: it makes room for another."""
@@ -73,18 +84,7 @@ def delete_body(victim: PodInfo, resource_version: str = "") -> bytes:
     return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions})
 
 
-logger = logging.getLogger(__name__)
-
 T = TypeVar("T")
-_AT_ONCE: Final = 16
-
-_AGAIN_SECONDS: Final = 1.0
-"""Between two rounds of tries."""
-
-_REFUSALS: Final = 400
-
-Tell = Callable[[PodInfo, str, str], None]
-"""Posts an event soon, and never waits: the pod it is about, its reason, its note."""
 
 
 class _Failed(Exception):

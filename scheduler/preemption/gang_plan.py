@@ -24,6 +24,9 @@ from scheduler.preemption.victim_gangs import VictimGangs, broken_gangs
 Seat = tuple[PodInfo, int]
 """A member, and the row of the node that it is to have."""
 
+_MOST_CHECKED: Final = 32
+"""Victims for whose return filters are asked about every member."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class GangCost:
@@ -80,10 +83,6 @@ def gang_plan(
         of[first.get(row_of.get(victim.node, -1), 0)].append(victim)
     nominations = ((pod, Nomination(names[row], tuple(those))) for (pod, row), those in zip(seats, of, strict=True))
     return GangPlan(cost, tuple(nominations))
-
-
-_MOST_CHECKED: Final = 32
-"""Victims for whose return filters are asked about every member."""
 
 
 class Reprieve:

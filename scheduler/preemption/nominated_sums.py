@@ -16,6 +16,8 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
 
+NOMINATED_REASON = "node(s) keep room for nominated pods of equal or higher priority"
+
 
 @dataclass(frozen=True, slots=True)
 class Nominated:
@@ -51,9 +53,6 @@ class NominatedSums:
 def fitted(column: Ints, n_rows: int) -> Ints:
     """A copy of the first `n_rows`, 0 where there are fewer."""
     return grown(column, n_rows)[:n_rows].copy()
-
-
-NOMINATED_REASON = "node(s) keep room for nominated pods of equal or higher priority"
 
 
 def fit_filter(filters: Sequence[Filter]) -> NodeResourcesFit | None:

@@ -24,6 +24,8 @@ from scheduler.preemption.sitting_pods import SittingPods
 _PRIORITIES: Final = 3
 _LIMITS: Final = 8
 
+_BOUNDLESS = 2**62
+
 
 class Cumulated:
     """For pods of one priority. gone[limit]: (n_rows, n_most) what the first pods of a node that may go, the most
@@ -98,9 +100,6 @@ class CumulatedByPriority:
         self._of.move_to_end(priority)
         found.follow(may_go)
         return found
-
-
-_BOUNDLESS = 2**62
 
 
 @dataclass(frozen=True, slots=True)

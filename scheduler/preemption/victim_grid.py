@@ -30,6 +30,8 @@ from scheduler.preemption.sitting_pods import NONE, SEVERAL, SittingPods
 
 _MOST_CELLS = 2**23
 
+_LOWEST = -(2**40)
+
 
 def violating(slots: Ints, may_go: Bools, sitting: SittingPods, budgets: DisruptionBudgets) -> Bools | None:
     """
@@ -87,9 +89,6 @@ def _used_up(asked: Bools, budget: Ints, allowed: Ints) -> Bools:
     late = order[rank >= allowed[numbers[order]]]
     found[place[late], column[late]] = True
     return found
-
-
-_LOWEST = -(2**40)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from placement.plugins import FlowHead, FlowOrder, Pick, QueueSort, SortedUnit, 
 from scheduler.queue.lazy_heap import LazyHeap
 from scheduler.queue.queued_pods import QueuedPodInfo, Unit
 
+logger = logging.getLogger(__name__)
+
 
 class Flow:
     """
@@ -107,9 +109,6 @@ def sorted_unit(unit: Unit) -> SortedUnit:
     assert unit.place is not None
     priority, since, due = unit.place
     return SortedUnit(priority, since, unit.key, due, unit.flow)
-
-
-logger = logging.getLogger(__name__)
 
 
 class ActiveUnits:

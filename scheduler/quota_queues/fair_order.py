@@ -46,29 +46,6 @@ from scheduler.quota_queues.tenant_levels import TenantLevels
 
 _FEW_CLOCKS: Final = 64
 
-
-class Lanes:
-    """weight: of a lane, above 0."""
-
-    def __init__(self, weight: Callable[[str], float]) -> None:
-        self._weight = weight
-        self._clocks: dict[str, float] = {}
-        self._now = 0.0  # where the lane was whose turn was last
-
-    def next(self, waiting: Collection[str]) -> str:
-        """Of these lanes, one or more; equal ones by name."""
-        clocks, now = self._clocks, self._now
-        chosen = min(waiting, key=lambda lane: (max(clocks.get(lane, now), now), lane))
-        self._now = max(clocks.get(chosen, now), now)
-        if len(clocks) > len(waiting) + _FEW_CLOCKS:
-            self._clocks = {lane: clock for lane, clock in clocks.items() if clock > self._now}
-        return chosen
-
-    def taken(self, lane: str, n_pods: int) -> None:
-        """Count pods of the lane that have had their turn; below 0: they have not after all."""
-        self._clocks[lane] = max(self._clocks.get(lane, 0.0), self._now) + n_pods / self._weight(lane)
-
-
 _AGED_EVERY: Final = 4
 _DUE_EVERY: Final = 2
 _LEAST_TURNS: Final = 32
@@ -94,6 +71,28 @@ _KEPT_FOR: Final = 16
 """An order of tenants is kept for as many turns as one in 16 of them waits: none, up to 31."""
 
 _TENANTS: Final = TENANT_QUEUE + "/"
+
+
+class Lanes:
+    """weight: of a lane, above 0."""
+
+    def __init__(self, weight: Callable[[str], float]) -> None:
+        self._weight = weight
+        self._clocks: dict[str, float] = {}
+        self._now = 0.0  # where the lane was whose turn was last
+
+    def next(self, waiting: Collection[str]) -> str:
+        """Of these lanes, one or more; equal ones by name."""
+        clocks, now = self._clocks, self._now
+        chosen = min(waiting, key=lambda lane: (max(clocks.get(lane, now), now), lane))
+        self._now = max(clocks.get(chosen, now), now)
+        if len(clocks) > len(waiting) + _FEW_CLOCKS:
+            self._clocks = {lane: clock for lane, clock in clocks.items() if clock > self._now}
+        return chosen
+
+    def taken(self, lane: str, n_pods: int) -> None:
+        """Count pods of the lane that have had their turn; below 0: they have not after all."""
+        self._clocks[lane] = max(self._clocks.get(lane, 0.0), self._now) + n_pods / self._weight(lane)
 
 
 @dataclass(slots=True)

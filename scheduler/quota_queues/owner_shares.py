@@ -41,6 +41,13 @@ Amounts = tuple[float, ...]
 _A_BIT: Final = 1e-9
 """Of a share: sums of floats that should be equal differ by less."""
 
+CARDS: Final = "cards"
+
+_MOST_RESOURCES: Final = 16
+"""In addition to cpu and memory: those that nodes offer under a vendor's name, such as nvidia.com/gpu."""
+
+_LABELS = ["queue", "owner"]
+
 
 def dominant(used: Sequence[float], total: Sequence[float]) -> tuple[float, int]:
     """The largest share, and of which resource; (0, 0) of nothing."""
@@ -62,12 +69,6 @@ def pods_to_level(used: Sequence[float], demand: Sequence[float], total: Sequenc
             lacking = (share - _A_BIT) * of_all - (used[at] if at < len(used) else 0.0)
             fewest = min(fewest, max(0.0, math.ceil(lacking / one)))
     return fewest
-
-
-CARDS: Final = "cards"
-
-_MOST_RESOURCES: Final = 16
-"""In addition to cpu and memory: those that nodes offer under a vendor's name, such as nvidia.com/gpu."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,11 +288,8 @@ def _sum(one: Amounts, other: Amounts) -> Amounts:
     return tuple(a + b for a, b in zip(one, (*other, *(0.0,) * (len(one) - len(other))), strict=True))
 
 
-_LABELS = ["queue", "owner"]
-
-
 class ShareGauges(Collector):
-    """For any thread."""
+    """Exports the shares of queues as of the scrape; any thread may collect."""
 
     def __init__(self, shares: Shares) -> None:
         self._shares = shares

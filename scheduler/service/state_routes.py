@@ -22,6 +22,8 @@ from scorer.service.scorer_openapi import answer
 from scorer.service.scorer_state import ScorerService
 from serving.json_answers import Refusal, error_response, json_response
 
+router = APIRouter(tags=["state"])
+
 
 @dataclass(slots=True, kw_only=True)
 class SchedulingService(ScorerService):
@@ -53,12 +55,11 @@ class SchedulingService(ScorerService):
 
 
 async def scheduling_service(request: Request) -> SchedulingService:
-    """Of this application."""
+    """Return the service that this application answers for."""
     return cast(SchedulingService, request.app.state.service)
 
 
 TheSchedulingService = Annotated[SchedulingService, Depends(scheduling_service)]
-router = APIRouter(tags=["state"])
 
 
 @router.get("/v1/status", responses=answer("SchedulingStatus"))

@@ -22,6 +22,12 @@ from typing import Final
 _GAIN: Final = 0.25
 """Of a shard's room: what a move has to gain beyond even loads, or figures that change would send shards to and fro."""
 
+_STEP: Final = 2**0.5
+"""Weights count in powers of this: small changes of the room move no unit."""
+
+_SCALE: Final = 2.0**-64
+_MOST_KNOWN: Final = 200_000
+
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
@@ -90,12 +96,6 @@ def _rank(member: str, shard: int) -> tuple[int, str]:
 # to the shard with the highest -weight / log(hash), and to who holds that shard. Like pods have one unit and go
 # together. A shard with twice the room gets twice the units, and one that changes hands moves no unit of another. Where
 # two replicas see the Leases at different moments, both may try the same pod: the API server binds it once.
-
-_STEP: Final = 2**0.5
-"""Weights count in powers of this: small changes of the room move no unit."""
-
-_SCALE: Final = 2.0**-64
-_MOST_KNOWN: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)

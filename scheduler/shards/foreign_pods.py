@@ -39,6 +39,12 @@ _MOST_REMEMBERED: Final = 20_000
 _MOST_LISTED: Final = 5_000
 _NOTHING: Final = Raw()
 
+logger = logging.getLogger(__name__)
+_SECONDS: Final = 5.0
+
+_STEP_SECONDS: Final = 2.0
+"""After which the nodes that are left wait for the next call: the same thread takes and gives up shards."""
+
 
 class _Owner(msgspec.Struct):
     uid: str
@@ -184,14 +190,6 @@ def _is_plain(pod: _Pod) -> bool:
         return True
     volumes = bytes(spec.volumes)
     return b'"persistentVolumeClaim"' not in volumes and b'"ephemeral"' not in volumes
-
-
-logger = logging.getLogger(__name__)
-
-_SECONDS: Final = 5.0
-
-_STEP_SECONDS: Final = 2.0
-"""After which the nodes that are left wait for the next call: the same thread takes and gives up shards."""
 
 
 class _ListedMetadata(msgspec.Struct, rename="camel"):

@@ -22,6 +22,9 @@ PASSED_ON: Final = f"{ANNOTATION_PREFIX}passed-on"
 
 _MOST_TRIES: Final = 1_000
 
+logger = logging.getLogger(__name__)
+_AT_ONCE: Final = 32
+
 
 @dataclass(frozen=True, slots=True)
 class PassedOn:
@@ -49,11 +52,6 @@ def read_passed_on(text: str) -> PassedOn:
     if not tries.isdigit() or not (shard.isdigit() or not shard):
         return PassedOn()
     return PassedOn(min(int(tries), _MOST_TRIES), int(shard) if shard else -1)
-
-
-logger = logging.getLogger(__name__)
-
-_AT_ONCE: Final = 32
 
 
 class PassWriter:

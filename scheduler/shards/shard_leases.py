@@ -25,6 +25,9 @@ ROOM: Final = f"{ANNOTATION_PREFIX}room"
 PODS_VERSION: Final = f"{ANNOTATION_PREFIX}pods-version"
 """resourceVersion of the last event of a pod that the holder has seen."""
 
+_LAG_SECONDS: Final = 10.0
+_DEAD_SECONDS: Final = 60.0
+
 
 def replica_prefix(lease: LeaseOptions) -> str:
     """Return what the names of all replicas' Leases begin with."""
@@ -39,10 +42,6 @@ def replica_name(lease: LeaseOptions, identity: str) -> str:
 def shard_names(lease: LeaseOptions, options: ShardOptions) -> list[str]:
     """Return the names of the Leases of all shards, by number."""
     return [f"{lease.name}-shard-{number}" for number in range(options.count)]
-
-
-_LAG_SECONDS: Final = 10.0
-_DEAD_SECONDS: Final = 60.0
 
 
 class Peers:

@@ -12,6 +12,8 @@ from base.arrays import Floats, Ints
 from cluster.assuming_cluster import AssumingCluster
 from forecast.resources import CPU, MEMORY
 
+_KINDS = ("cpu", "memory")
+
 
 def nodes_to_move(
     rooms: Mapping[int, float],
@@ -51,9 +53,6 @@ def nodes_to_move(
             left[target] += room
             moves.append((int(rows[at]), target))
     return moves
-
-
-_KINDS = ("cpu", "memory")
 
 
 def node_rooms(cluster: AssumingCluster) -> Floats:

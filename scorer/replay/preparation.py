@@ -29,6 +29,9 @@ Forecaster = Callable[[History, ReplayWindow, Floats], CurveForecast]
 """From what is known (a history that ends before the window), the window and the pods of each service that are placed,
 (n_services,), to curves over the window. The history may end days before the window begins: a model past its time."""
 
+SLOTS_BEFORE = 4
+"""Two hours: live usage knows the new pods when the placement begins, and the model of last midnight does not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -119,10 +122,6 @@ def named_rule(name: str, recording: Recording, forecasts: Mapping[str, CurveFor
     if name == "oracle":  # knows when each pod of a Job really ends
         return ByCurves(forecasts[name], recording.capacity, jobs=true_runs(recording))
     return by_curves(recording, forecasts[name])
-
-
-SLOTS_BEFORE = 4
-"""Two hours: live usage knows the new pods when the placement begins, and the model of last midnight does not."""
 
 
 def doubled_replicas(history: History, pods: PodUsage, window: ReplayWindow, chosen: Ints) -> tuple[History, PodUsage]:

@@ -22,6 +22,10 @@ from forecast.peak_weights import PeakWeights, complete_history
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.window import ReplayWindow, flat
 
+LARGEST_ERROR = 1.0
+"""Standard error of a weight, as a share of it, up to which usage moves with the pod. Beyond, the weight may as well be
+none, and what the pod uses stays on its node."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recording:
@@ -222,10 +226,6 @@ def _fill_gaps(base: AnyFloats, n_past: int) -> Floats:
 # placement. In each half hour they are moved with what the nodes really used (`complete_history`). What is left of a
 # node's usage stays on that node. This is the truth that every rule is judged by, the oracle included: it is as good as
 # the weights.
-
-LARGEST_ERROR = 1.0
-"""Standard error of a weight, as a share of it, up to which usage moves with the pod. Beyond, the weight may as well be
-none, and what the pod uses stays on its node."""
 
 
 @dataclass(frozen=True, slots=True)

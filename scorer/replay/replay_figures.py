@@ -20,6 +20,9 @@ from scorer.replay.curves import CurveForecast
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import Playback
 
+SMALLEST_GAP = 0.005
+"""Where native is no further than this from the true future, a share of the gap would be a share of noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -91,10 +94,6 @@ def bound_coverage(recording: Recording, playback: Playback, forecast: CurveFore
         held = peak <= limit
         result[resource.name] = Coverage(float(held.mean()), int(held.size))
     return result
-
-
-SMALLEST_GAP = 0.005
-"""Where native is no further than this from the true future, a share of the gap would be a share of noise."""
 
 
 @dataclass(frozen=True, slots=True)

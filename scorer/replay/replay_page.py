@@ -44,6 +44,15 @@ LABELS = {
 
 _GRID = "#e6eaee"
 
+RUNGS = {
+    "forecast": "fresh model, fresh metrics",
+    "without_live_correction": "model without live correction",
+    "model_7_days_old": "model 7 days old, bounds widened",
+    "model_14_days_old": "model 14 days old, bounds widened",
+    "requests_avoiding_full_nodes": "requests, passing over nodes full now",
+    "neutral": "neutral: kube-scheduler's own scores decide",
+}
+
 
 def before_and_after(replay: Replay) -> go.Figure:
     """CPU of every node over the days, native next to forecast; each row a node, the hottest on top."""
@@ -219,16 +228,6 @@ def styled(figure: go.Figure, *, height: int) -> go.Figure:
     figure.update_yaxes(gridcolor=_GRID, zeroline=False)
     figure.update_annotations(font_size=14)
     return figure
-
-
-RUNGS = {
-    "forecast": "fresh model, fresh metrics",
-    "without_live_correction": "model without live correction",
-    "model_7_days_old": "model 7 days old, bounds widened",
-    "model_14_days_old": "model 14 days old, bounds widened",
-    "requests_avoiding_full_nodes": "requests, passing over nodes full now",
-    "neutral": "neutral: kube-scheduler's own scores decide",
-}
 
 
 def replay_page(replay: Replay, history: History) -> str:

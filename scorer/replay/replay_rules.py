@@ -22,6 +22,14 @@ from scorer.scores.least_allocated import least_allocated_score, nonzero_request
 
 _SAME_OVERCOMMITMENT = 1.05
 
+LIVE_HALF_LIFE_SLOTS = 12
+"""What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
+
+FULL = 1.0
+"""Share of capacity from which requests alone no longer decide. Passing over nodes from 0.95 on was worse than native
+(22.1 % against 20.7 % hot on the Bitbrains cluster with nodes 1 : 2 : 4); from 1.0 on nothing differs beyond noise.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPod:
@@ -100,15 +108,6 @@ class ReplayState:
         self.requested[node] -= requests
         self.requested_nonzero[node] -= nonzero_requests(requests)
         self.counts[node, service] -= 1
-
-
-LIVE_HALF_LIFE_SLOTS = 12
-"""What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
-
-FULL = 1.0
-"""Share of capacity from which requests alone no longer decide. Passing over nodes from 0.95 on was worse than native
-(22.1 % against 20.7 % hot on the Bitbrains cluster with nodes 1 : 2 : 4); from 1.0 on nothing differs beyond noise.
-"""
 
 
 def replicas_to_come(forecast: CurveForecast, state: ReplayState) -> AnyFloats:

@@ -14,6 +14,8 @@ from scorer.replay.placed_together import PlacesTogether
 from scorer.replay.recording import Recording
 from scorer.replay.replay_rules import ReplayedPod, ReplayRule, ReplayState
 
+_REPORT_EVERY = 100
+
 
 class RunningCluster:
     """Empty at first.
@@ -141,8 +143,6 @@ def _by_slot(slots: Ints, n_slots: int) -> dict[int, Ints]:
 #
 # The pods that are there at the start are placed on an empty cluster in a seeded random order; those born later are
 # placed when they are born. Within a slot pods leave first. The rule sees usage up to the slot before.
-
-_REPORT_EVERY = 100
 
 
 @dataclass(frozen=True, slots=True)

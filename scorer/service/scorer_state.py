@@ -60,7 +60,7 @@ class ScorerService:
 
 
 async def the_service(request: Request) -> ScorerService:
-    """Of this application."""
+    """Return the service that this application answers for."""
     return cast(ScorerService, request.app.state.service)
 
 

@@ -26,6 +26,9 @@ RECENT_DAYS: Final = BORROWED_DAYS
 LOAD_DAYS: Final = 7
 """A service weighs what it used on these last days: one that is gone limits nothing."""
 
+WORST_SHOWN: Final = 5
+"""Examples of a finding, those with the largest share of the load first."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditEvidence:
@@ -91,10 +94,6 @@ def _level(last_days: AnyFloats, all_days: AnyFloats) -> Floats:
         last = np.nanmean(last_days, axis=(1, 2), dtype=np.float64)
         level = np.where(np.isfinite(last), last, np.nanmean(all_days, axis=(1, 2), dtype=np.float64))
     return np.nan_to_num(level)
-
-
-WORST_SHOWN: Final = 5
-"""Examples of a finding, those with the largest share of the load first."""
 
 
 class FindingKind(StrEnum):

@@ -32,6 +32,16 @@ _WRONG_TIMES: Final = (CleaningCause.NO_TIME, CleaningCause.STRAY_TIME, Cleaning
 _ABOVE: Final = 1.02  # rates of short steps round up
 _LEAST_HALF_HOURS: Final = 4
 
+SPIKE: Final = 10.0
+"""Times the highest half hour elsewhere, from which on a single one is taken for a broken sample. A nightly backup
+has its like on other days."""
+
+DIP: Final = 0.01
+"""Of the lower neighbour, down to which a half hour is a dip."""
+
+_SELDOM_BELOW = 0.1  # of the median: the 0.05 quantile of a series that is never idle otherwise
+_LEAST_SLOTS: Final = 7 * SLOTS_PER_DAY
+
 
 def impossible_values(evidence: AuditEvidence) -> Finding | None:
     """What cleaning removed. Only of what was cut against the node's own usage the services are known."""
@@ -104,16 +114,6 @@ def _lines(evidence: AuditEvidence, cause: CleaningCause) -> list[str]:
 # Prometheus' rate() knows that a counter began anew, and goes on from 0. What still reaches a history: no usage at all
 # for one half hour, or one that is many times everything else. Negative values were removed before
 # (`trainer.audit.implausible_values`).
-
-SPIKE: Final = 10.0
-"""Times the highest half hour elsewhere, from which on a single one is taken for a broken sample. A nightly backup
-has its like on other days."""
-
-DIP: Final = 0.01
-"""Of the lower neighbour, down to which a half hour is a dip."""
-
-_SELDOM_BELOW = 0.1  # of the median: the 0.05 quantile of a series that is never idle otherwise
-_LEAST_SLOTS: Final = 7 * SLOTS_PER_DAY
 
 
 def lone_spikes(usage: AnyFloats) -> Ints:

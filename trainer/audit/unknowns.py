@@ -23,6 +23,19 @@ _METRICS = (
     "a log collector that counts per pod (prometheus.log_source: vector, promtail or alloy)",
 )
 
+LEVEL_WIDTH: Final = 0.01
+"""Width of the level at the top, as a share of the ceiling."""
+
+LEAST_SHARE: Final = 0.05
+"""Of the measured half hours that are at the ceiling: 72 minutes a day."""
+
+_TOP_QUANTILE: Final = 0.999  # one wrong sample does not move the ceiling
+_CROWDING = 2.0  # times as many values in the level as in the band of twice its width below; a smooth day has 1.4
+_LEAST_CORES = 0.01
+_LEAST_SLOTS: Final = 7 * SLOTS_PER_DAY
+FULL_NODE: Final = 0.95
+_LEAST_FULL: Final = 0.01
+
 
 def unmeasured_services(evidence: AuditEvidence) -> Finding | None:
     """Services without any usage of a resource that others have."""
@@ -151,19 +164,7 @@ def _metrics(resources: Bools) -> str:
 # throttling: it shows a limit only where usage stays at it for whole half hours. That is clipping, and is found as in
 # inverter power (pvanalytics, `features.clipping.levels`): many values in one narrow level at the top, few below it.
 
-LEVEL_WIDTH: Final = 0.01
-"""Width of the level at the top, as a share of the ceiling."""
-
-LEAST_SHARE: Final = 0.05
-"""Of the measured half hours that are at the ceiling: 72 minutes a day."""
-
-_TOP_QUANTILE: Final = 0.999  # one wrong sample does not move the ceiling
-_CROWDING = 2.0  # times as many values in the level as in the band of twice its width below; a smooth day has 1.4
 _LOW, _LEAST_LOW = 0.8, 0.1  # a tenth is well below the ceiling: an even load is no limit
-_LEAST_CORES = 0.01
-_LEAST_SLOTS: Final = 7 * SLOTS_PER_DAY
-FULL_NODE: Final = 0.95
-_LEAST_FULL: Final = 0.01
 
 
 def ceiling(usage: AnyFloats) -> tuple[Floats, Floats]:

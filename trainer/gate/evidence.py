@@ -22,18 +22,17 @@ from forecast.resources import RESOURCES
 # The usage of a single pod is unknown there, so the comparison is of what placement acts upon: the load of each node
 # from the pods that really ran on it that day, as `PeakModel` sums it up, with the calibrated z for both quantiles.
 
+_SCALE_DAYS = 28
+"""Series are judged complete and scaled over this many days, so that a service of last month is judged, too."""
+
+_WEEK = 7
+
 
 def node_only(history: History, n_days: int) -> Bools:
     """Resources of which nodes were measured and no pod was, over the last days: (n_resources,)."""
     pods = np.isfinite(history.usage_per_pod[:, :, -n_days:]).any(axis=(0, 2, 3))
     nodes = np.isfinite(history.node_usage[:, :, -n_days:]).any(axis=(0, 2, 3))
     return np.asarray(nodes & ~pods)
-
-
-_SCALE_DAYS = 28
-"""Series are judged complete and scaled over this many days, so that a service of last month is judged, too."""
-
-_WEEK = 7
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,11 @@ _OF_SETTINGS: Final = list(ASSUMED_RESOURCES)
 _UNDATED: Final = 0
 """Day of a row without one: it holds from ever on."""
 
+_STILL_THERE_SECONDS = 900
+"""An owner that was sampled so shortly before the end of the history may run on."""
+
+_REQUESTS = ("request_cpu_cores", "request_memory_bytes")
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedCapacity:
@@ -149,12 +154,6 @@ def _carried(values: Floats) -> Floats:
     """NaN takes the last known value before it in its column: (n_rows, n_columns)."""
     row = np.where(np.isfinite(values), np.arange(len(values))[:, None], 0)
     return np.take_along_axis(values, np.maximum.accumulate(row, axis=0), axis=0)
-
-
-_STILL_THERE_SECONDS = 900
-"""An owner that was sampled so shortly before the end of the history may run on."""
-
-_REQUESTS = ("request_cpu_cores", "request_memory_bytes")
 
 
 def read_requests(file: LayoutFile, tally: Tally) -> Mapping[tuple[str, str], Floats]:

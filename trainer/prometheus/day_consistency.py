@@ -18,6 +18,14 @@ from trainer.prometheus.shape_reading import Recognised
 
 _MANY_NODES, _MANY_PODS = 3, 10
 
+_ABOVE_CAPACITY = 3.0
+_ABOVE_NODE = 5.0
+_LEAST_NODE_MEMORY = 16 * 2.0**20
+_LEAST_POD_MEMORY = 64 * 2.0**10
+_MOST_CORES = 2_000.0  # the largest machine that clouds rent out has 1,920
+_FEWEST = 3
+_UNITS = {CPU: ("cpu", "cores"), MEMORY: ("memory", "bytes")}
+
 
 def remarks_of_shapes(recognised: Sequence[Recognised]) -> list[Remark]:
     """How usage was read that does not come as kube-prometheus exposes it."""
@@ -133,14 +141,6 @@ def uncounted_sidecars(n_containers: int) -> list[Remark]:
 #
 # An idle cluster passes: nothing is said about low CPU. Medians over at least three nodes: one broken node is no unit.
 # Disk and network are not compared: bytes between pods of one node never pass its interface, caches absorb reads.
-
-_ABOVE_CAPACITY = 3.0
-_ABOVE_NODE = 5.0
-_LEAST_NODE_MEMORY = 16 * 2.0**20
-_LEAST_POD_MEMORY = 64 * 2.0**10
-_MOST_CORES = 2_000.0  # the largest machine that clouds rent out has 1,920
-_FEWEST = 3
-_UNITS = {CPU: ("cpu", "cores"), MEMORY: ("memory", "bytes")}
 
 
 def check_units(node_usage: AnyFloats, capacity: Floats, pod_sums: AnyFloats, pod_memory: AnyFloats) -> None:

@@ -27,6 +27,18 @@ _MOST_OF_THE_TIME, _LASTING_TICKS = 0.8, 12
 _QUIET_PODS = 3
 """So many pods of a node of which none logs anything have no collector."""
 
+_LEAST_SHARE = 0.01
+"""Pods of a k3s server without work use 3 % of what the node uses; those of whole clusters never so little."""
+
+_MOST_CORES = 1.25
+"""Cores of pods for each core of their nodes, over a day: what pods use is a part of it. Not so of memory: active pages
+of files count as used by a pod, and as available on its node."""
+
+_MANY_PODS = 10
+_MOST_REQUESTED = 1.5
+_MOST_OF_ONE_NODE = 5.0
+_LEAST_MEMORY_REQUEST = 2.0**20
+
 
 def unmeasured_pods(pods: PodsOfDay, rows: Presence, usage: Floats32, facts: NodeFacts) -> list[Remark]:
     """Pods that ran and were not measured, or not in one resource, by where they ran and what their nodes run on.
@@ -150,19 +162,6 @@ def _these(lacking: Bools, of: Bools, what: str, pods: PodsOfDay, last: Ints, fa
 def _nodes(these: Bools, of: Bools, nodes: Sequence[str]) -> str:
     names = [node for node, here in zip(nodes, these.tolist(), strict=True) if here]
     return f"{len(names):,} of {of.sum():,} nodes ({some(names)})"
-
-
-_LEAST_SHARE = 0.01
-"""Pods of a k3s server without work use 3 % of what the node uses; those of whole clusters never so little."""
-
-_MOST_CORES = 1.25
-"""Cores of pods for each core of their nodes, over a day: what pods use is a part of it. Not so of memory: active pages
-of files count as used by a pod, and as available on its node."""
-
-_MANY_PODS = 10
-_MOST_REQUESTED = 1.5
-_MOST_OF_ONE_NODE = 5.0
-_LEAST_MEMORY_REQUEST = 2.0**20
 
 
 def pods_against_nodes(pod_sums: AnyFloats, node_usage: AnyFloats, n_pods: int) -> Iterator[Remark]:

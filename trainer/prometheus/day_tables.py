@@ -19,6 +19,9 @@ from trainer.prometheus.query_times import DayGrid
 
 _NAMED = 3
 
+_TIME = pa.timestamp("ms", tz="UTC")
+_NAME = pa.dictionary(pa.int32(), pa.string())
+
 
 @dataclass(frozen=True, slots=True)
 class Remark:
@@ -37,10 +40,6 @@ def some(names: Collection[str] | Counter[str]) -> str:
     """Return the first names, those that count most where they are counted, and how many more there are."""
     listed = [name for name, _ in names.most_common()] if isinstance(names, Counter) else list(names)
     return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else "")
-
-
-_TIME = pa.timestamp("ms", tz="UTC")
-_NAME = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,21 @@ from trainer.prometheus.queries import Queries
 # Transient         may be better in a moment: retried until the patience ends, then an InputError
 # TooManySamples    the server refuses the size: the reader asks for less at a time
 
+MOST_SERIES: Final = 500_000
+
+MOST_SAMPLES: Final = 4_500_000
+"""Of one answer. Two million samples are asked for at a time, and a cluster of 100,000 pods has as many series."""
+
+_PIECE_BYTES: Final = 2**20
+
+_LARGEST_SERIES: Final = 4 * 2**20
+"""Bytes. A server gives at most some ten thousand points of a series, of 40 bytes each."""
+
+_SHOWN = 200
+
+# Evaluation errors that do not depend on the size of the question (promql/engine.go).
+_NOT_SIZE = re.compile(r"duplicate|many-to-many|multiple matches|same labelset|invalid|unknown")
+
 
 class PrometheusUnreachable(InputError):
     """The server has not answered for as long as we are willing to wait."""
@@ -49,22 +64,7 @@ class TooManySamples(ForecastError):
         super().__init__(f"query {name} is too large for the server ({found})")
 
 
-MOST_SERIES: Final = 500_000
-
-MOST_SAMPLES: Final = 4_500_000
-"""Of one answer. Two million samples are asked for at a time, and a cluster of 100,000 pods has as many series."""
-
-_PIECE_BYTES: Final = 2**20
-
-_LARGEST_SERIES: Final = 4 * 2**20
-"""Bytes. A server gives at most some ten thousand points of a series, of 40 bytes each."""
-
-_SHOWN = 200
 _NAMES = frozenset(field.name for field in fields(Queries))
-
-
-# Evaluation errors that do not depend on the size of the question (promql/engine.go).
-_NOT_SIZE = re.compile(r"duplicate|many-to-many|multiple matches|same labelset|invalid|unknown")
 
 
 @dataclass(frozen=True, slots=True)

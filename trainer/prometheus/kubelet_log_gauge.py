@@ -36,6 +36,8 @@ _NEAR_CAP, _BEYOND_CAP = 0.9, 1.5
 _HALF_WINDOW_SECONDS = 900
 _FALLS = 2
 
+_Container = tuple[str, str, str]
+
 
 def container_log_rates(gauge: Floats, *, step_seconds: int, rotation_cap_bytes: float) -> tuple[Floats, Bools]:
     """Rates and what of them is saturated.
@@ -77,9 +79,6 @@ def _in_window(falls: Bools, radius: int) -> Ints:
     high, low = np.minimum(ticks + radius + 1, n_ticks), np.maximum(ticks - radius, 0)
     counts: Ints = sums[:, high] - sums[:, low]
     return counts
-
-
-_Container = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,10 @@ from base.host_names import without_domain
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.matrix import Matrix
 
+# As in ip-10-0-0-11.ec2.internal.
+_ADDRESS_IN_NAME = re.compile(r"(?:^|[a-z]-)(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})(?:\.|$)")
+_EVER = 2**31
+
 
 def pod_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[tuple[str, str]]:
     """(namespace, pod) of each series of a pod query; raises InputError if a label is missing.
@@ -68,11 +72,6 @@ def _once(name: str, things: list[str], way_out: str) -> None:
 
 def _shown(labels: Mapping[str, str]) -> str:
     return ", ".join(sorted(labels)) or "none"
-
-
-# As in ip-10-0-0-11.ec2.internal.
-_ADDRESS_IN_NAME = re.compile(r"(?:^|[a-z]-)(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})(?:\.|$)")
-_EVER = 2**31
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,12 @@ _OLD_CONTAINERS = f'container_name!="",container_name!="POD",{_OLD}'
 _UID = "([0-9a-f]{8})[-_]([0-9a-f]{4})[-_]([0-9a-f]{4})[-_]([0-9a-f]{4})[-_]([0-9a-f]{12})"
 _BY_UID = r"/.*pod" + _UID + r"(?:\\.slice)?/[^/]+"
 
+# Not docker0, veth and bridges: a pod that runs containers of its own has these, too.
+_ONLY_HOSTS_HAVE: Final = (
+    "cni[0-9]+|cali.*|flannel.*|cbr0|kube-ipvs0|kube-bridge|nodelocaldns|eni[0-9a-f]+|gke[0-9a-f]+|azv[0-9a-f]+|"
+    "lxc[0-9a-f]+|cilium_.*|vxlan.calico|ovn-k8s.*|genev_sys.*|antrea.*"
+)
+
 
 def _both(counter: str, selector: str, devices: str) -> str:
     """Reads and writes, or received and sent: one series for each device and direction."""
@@ -171,12 +177,6 @@ POD_SHAPES: Final = (
     CGROUP_IDS,
 )
 
-
-# Not docker0, veth and bridges: a pod that runs containers of its own has these, too.
-_ONLY_HOSTS_HAVE: Final = (
-    "cni[0-9]+|cali.*|flannel.*|cbr0|kube-ipvs0|kube-bridge|nodelocaldns|eni[0-9a-f]+|gke[0-9a-f]+|azv[0-9a-f]+|"
-    "lxc[0-9a-f]+|cilium_.*|vxlan.calico|ovn-k8s.*|genev_sys.*|antrea.*"
-)
 
 _POD = 'host_network="",namespace=~"{namespaces}"'
 

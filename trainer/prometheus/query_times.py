@@ -14,6 +14,8 @@ from trainer.prometheus.queries import EVERY_NAMESPACE
 MAX_POINTS_PER_SERIES = 11_000
 _MOST_RANGES = 8
 
+_DAY_SECONDS = 86_400
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -121,8 +123,6 @@ def _in_time(pieces: Sequence[Chunk], n_series: int, max_samples: int) -> list[C
 #
 # Tick k of day D is the time D 00:00 + (k + 1) x step. What a query answers there is the mean over the step before, so
 # it is stored with the timestamp D 00:00 + k x step: the rows of a day lie within the day.
-
-_DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)

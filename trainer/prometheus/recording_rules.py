@@ -28,6 +28,8 @@ from trainer.prometheus.queries import Queries, fill, in_every_shape
 POD_USAGE, NODE_USAGE, POD_INFO = "forecast:pod_usage", "forecast:node_usage", "forecast:pod_info"
 _LOOK_BACK_SECONDS = 300
 
+_COMMAND = "forecast-scheduler rules"
+
 
 def recorded_pods(resource: str, step_seconds: int) -> str:
     """Template that reads the recorded usage of pods."""
@@ -50,9 +52,6 @@ def recorded_info(step_seconds: int) -> str:
 def _in_sight(selector: str, step_seconds: int) -> str:
     # The instant selector is better where it reaches: it knows when a series has ended.
     return selector if step_seconds <= _LOOK_BACK_SECONDS else f"last_over_time({selector}[{{window}}])"
-
-
-_COMMAND = "forecast-scheduler rules"
 
 
 def rule_file(

@@ -21,6 +21,8 @@ from trainer.issued_forecasts import IssuedForecasts
 MOVED_SHARE = 0.2
 """A peak that moves by less is ordinary."""
 
+_SCALE_DAYS = 28
+
 
 @dataclass(frozen=True, slots=True)
 class PeakMove:
@@ -77,9 +79,6 @@ def changes_between(before: PeakModel | None, after: PeakModel) -> Changes | Non
         gone=tuple(sorted(str(service) for service in old.keys() - new.keys())),
         moved=tuple(moved),
     )
-
-
-_SCALE_DAYS = 28
 
 
 @dataclass(frozen=True, slots=True)

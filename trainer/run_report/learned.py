@@ -21,6 +21,11 @@ from trainer.amounts import amount
 _YOUNG_DAYS = 7
 _SHOWN_PREDICTORS = 3
 
+_POOR: Final = 0.5
+"""Share of the load with identified weights below which the regression of a resource is called poor."""
+
+_DAYS_LOOKED_AT = 7
+
 
 @dataclass(frozen=True, slots=True)
 class LearnedResource:
@@ -161,10 +166,6 @@ def _known(value: float) -> float | None:
     return float(f"{value:.5g}") if math.isfinite(value) else None
 
 
-_POOR: Final = 0.5
-"""Share of the load with identified weights below which the regression of a resource is called poor."""
-
-
 @dataclass(frozen=True, slots=True)
 class RegressionCondition:
     """The regression of one resource.
@@ -221,9 +222,6 @@ def regression_conditions(model: PeakModel) -> Mapping[str, RegressionCondition]
                 from_nodes=int(of_resource["from_nodes"]),
             )
     return found
-
-
-_DAYS_LOOKED_AT = 7
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ from trainer.history.files import HistoryFiles
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
+_HOUR = 17
+"""Before the evening peak, and with a day of measurements to look back on."""
+
 
 def cluster_at(history: History, pods: PodUsage, moment: datetime) -> dict[str, Any]:
     """The List of objects. pods: must hold the day of `moment`; moment: aware."""
@@ -155,10 +158,6 @@ def _quantities(amounts: Mapping[str, float]) -> dict[str, str]:
 def _uid(text: str) -> str:
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
-
-
-_HOUR = 17
-"""Before the evening peak, and with a day of measurements to look back on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ from placement.policies.document_reading import document_text, read_document_fil
 from placement.policies.policy import ChosenPolicy, Policy
 from placement.policies.policy_set import PolicySet
 
+LabelsOf = Callable[[str], Mapping[str, str] | None]
+Choose = Callable[[PodInfo, LabelsOf], ChosenPolicy]
+
 
 @dataclass(frozen=True, slots=True)
 class ReadPolicies:
@@ -124,10 +127,6 @@ def _read(where: str, text: str, defaults: PolicyDefaults) -> ReadPolicies:
 
 def _compiled(where: str, text: str, document: PolicyDocument, defaults: PolicyDefaults) -> ReadPolicies:
     return ReadPolicies(where, text, document, compile_document(document, defaults))
-
-
-LabelsOf = Callable[[str], Mapping[str, str] | None]
-Choose = Callable[[PodInfo, LabelsOf], ChosenPolicy]
 
 
 def open_choice(where: str | None, settings: Settings, kubeconfig: Path | None, *, has_server: bool) -> Choose | None:

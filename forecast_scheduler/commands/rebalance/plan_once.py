@@ -28,6 +28,9 @@ from scorer.scorer import Scorer
 
 _SYNC_SECONDS: Final = 120.0
 
+_SHOWN: Final = 50
+_REASONS: Final = 8
+
 
 def plan_once(settings: Settings, inputs: Inputs) -> MadePlan:
     """Return the plan for tonight, as the cluster is now. Raises InputError where there is no forecast."""
@@ -67,10 +70,6 @@ def _open_planning(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer,
             yield prepared.scorer, prepared.background, maker
         finally:
             watch.stop()
-
-
-_SHOWN: Final = 50
-_REASONS: Final = 8
 
 
 def plan_table(answer: RebalanceAnswer) -> Table:

@@ -28,6 +28,11 @@ APPLIED: Final = "applied"
 APPLIED_IN_PART: Final = "applied in part"
 NOT_MATCHED: Final = "not matched"
 
+EXCLUDED_NAMESPACES: Final = ("kube-system", "kube-node-lease", "forecast-scheduler")
+"""Namespaces that deploy/base/webhook/configuration.yaml leaves out."""
+
+_MOST_NOT_MATCHED = 20
+
 
 class Canaries(Enum):
     """Whether the pod is shown as if trials had chosen it, also where it records something else."""
@@ -179,12 +184,6 @@ def _why_not(wanted: PodConditions, facts: MatchedPod) -> str:
             there = f"is {facts.annotations[name][:60]!r}" if name in facts.annotations else "is missing"
             reasons.append(f"annotation {name} {there}")
     return "; ".join(reasons)
-
-
-EXCLUDED_NAMESPACES: Final = ("kube-system", "kube-node-lease", "forecast-scheduler")
-"""By deploy/base/webhook/configuration.yaml."""
-
-_MOST_NOT_MATCHED = 20
 
 
 def fate_lines(rendering: Rendering, source: str) -> list[str]:

@@ -27,7 +27,7 @@ _UPKEEP_SECONDS: Final = 1.0
 
 
 def gang_upkeep(gangs: GangDirectory, process: Process) -> Upkeep:
-    """What creates PodGroups by annotation, writes statuses of groups, and lets their time pass."""
+    """Return what creates PodGroups by annotation, writes statuses of groups, and lets their time pass."""
     events = EventRecorder(
         session_post(process.session),
         what="gangs",
@@ -50,12 +50,12 @@ def gang_upkeep(gangs: GangDirectory, process: Process) -> Upkeep:
 
 
 def reservation_upkeep(reservations: Reservations, writer: ReservationWriter) -> Upkeep:
-    """What writes the statuses of Reservations."""
+    """Return what writes the statuses of Reservations, and their metrics."""
     return Upkeep((PeriodicTask("reservations", _UPKEEP_SECONDS, writer.step),), (ReservationCollector(reservations),))
 
 
 def own_upkeep(loop: ScheduleLoop, scheduling: LiveScheduling) -> Upkeep:
-    """The loop itself."""
+    """Return the loop as a thread, with the metrics of its state and of what it decides."""
     figures = SchedulingFigures(incoming=loop.queue.incoming, throttled=lambda: loop.bindings.throttled)
     return Upkeep((loop,), (SchedulingGauges(scheduling.state), figures))
 

@@ -220,7 +220,7 @@ class WatchedCluster(StateSource):
         self._rooms.start()
 
     def stop(self) -> None:
-        """End all watches."""
+        """End all watches; what was read stays."""
         for source in filter(None, (self._objects, self._rooms)):
             source.stop()
 

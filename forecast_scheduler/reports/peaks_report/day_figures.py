@@ -20,6 +20,9 @@ from forecast.online_calibration import daily_peaks
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from scorer.replay.replay_figures import hot_node_slots, peak_variation, shares
 
+_MEASURED_SHARE = 0.5
+"""A node-day counts from this share of its half hours on, as in the backtest."""
+
 
 @dataclass(frozen=True, slots=True)
 class DayReading:
@@ -119,9 +122,6 @@ def _services(model: PeakModel, day: date, current: Floats) -> tuple[Floats32, F
 # The definitions are those of the rules and of the other reports: a node's peak of a day is its highest half hour, held
 # by the 0.95 bound or not (docs/understand/backtest.md); hot is above `hot_share` (docs/use/scorer.md); the spread
 # is the coefficient of variation of the nodes' peaks.
-
-_MEASURED_SHARE = 0.5
-"""A node-day counts from this share of its half hours on, as in the backtest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from trainer.amounts import amount
 _LISTED = 1000
 """Nodes of the coming day that are listed, the hottest first."""
 
+_ROWS = 10
+
 
 def figures_json(view: PeaksView) -> dict[str, Any]:
     """Everything but the curves. NaN stays NaN: `write_figures` makes it null."""
@@ -115,9 +117,6 @@ def _adoption(view: PeaksView) -> dict[str, Any] | None:
 def _by_resource(values: AnyFloats) -> dict[str, float]:
     """Those that are known."""
     return {r.name: float(value) for r, value in zip(RESOURCES, values, strict=True) if np.isfinite(value)}
-
-
-_ROWS = 10
 
 
 def hottest_table(peaks: Mapping[str, Any]) -> Table:

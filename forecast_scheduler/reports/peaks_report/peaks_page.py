@@ -44,6 +44,12 @@ above {hot} of capacity.
 
 _HEADER = ("day", "forecast", "made from what lay before", "version")
 
+_HOTTEST = 12
+"""Nodes in the table; the figures of `--json` hold more."""
+
+MISSING = 0xFFFF
+"""Stands for NaN; the highest value is one less."""
+
 
 def basis_values(view: PeaksView, figures: Mapping[str, Any]) -> dict[str, Any]:
     """What the page says of it. figures: of `figures_json`"""
@@ -74,13 +80,6 @@ def _notes(view: PeaksView, figures: Mapping[str, Any]) -> list[str]:
                 f"{drawn[f'{kind}_left_out']:,} are left out (--top). All other figures are over all of them."
             )
     return notes
-
-
-_HOTTEST = 12
-"""Nodes in the table; the figures of `--json` hold more."""
-
-MISSING = 0xFFFF
-"""Stands for NaN; the highest value is one less."""
 
 
 def packed(curves: AnyFloats) -> dict[str, Any] | None:

@@ -32,6 +32,9 @@ from profiles.gpu.gpu_settings import DraOptions
 # Source: isClaimReadyForBinding and isClaimTimeout in framework/plugins/dynamicresources/dynamicresources.go
 # (KEP-5007). Pure.
 
+logger = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 1.0
+
 
 class DeviceReadiness(Enum):
     """Of the devices of a claim."""
@@ -71,11 +74,6 @@ def _first(conditions: tuple[str, ...], said: frozenset[str], *, wanted: bool) -
 
 def _name(one: AllocatedDevice) -> str:
     return "/".join(one.id)
-
-
-logger = logging.getLogger(__name__)
-
-_LOOK_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)

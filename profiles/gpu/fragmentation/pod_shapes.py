@@ -23,6 +23,8 @@ from placement.filters.pod_annotations import GPU_TYPE, names_in
 WHOLE: Final = 1000
 """Thousandths of a whole card."""
 
+_MIB = 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class PodShape:
@@ -86,9 +88,6 @@ def mix_of(amounts: Mapping[PodShape, float] | Iterable[PodShape], *, coverage: 
     kept = ordered[:n_kept]
     weight = np.array([amount for _, amount in kept], dtype=np.float64)
     return ShapeMix(tuple(shape for shape, _ in kept), weight / seen if seen > 0 else weight)
-
-
-_MIB = 2**20
 
 
 class PodShapes:

@@ -41,6 +41,9 @@ _CLOSE: Final = 1e-9
 _PRICES: Final = np.concatenate(([0.0], np.geomspace(0.05, 10.0, 19)))
 """Of the cores that a card's worth of pods asks for, in cards: beyond the last, only cores count."""
 
+_HARDLY_ANY: Final = 1e-6
+"""Milli cores or MiB added to what is free: a pod without a request has enough, and an exact fit fits."""
+
 
 class NodeWorth:
     """prices: (n_prices,) cards per milli core; best: (1002, n_prices) best_q(f); its last row is of -1, no card."""
@@ -172,9 +175,6 @@ def _pieces_of(sizes: Ints, last: Ints) -> Floats:
 #
 # Cores and memory count in fractions: half a pod's worth of cores that is left over is worth something to other shapes.
 # Only cards of a model that m takes count.
-
-_HARDLY_ANY: Final = 1e-6
-"""Milli cores or MiB added to what is free: a pod without a request has enough, and an exact fit fits."""
 
 
 class RoomColumns:

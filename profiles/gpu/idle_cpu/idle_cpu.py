@@ -59,6 +59,9 @@ PRIOR_GPUS: Final = 8
 WHOLE: Final = 1000.0
 """Thousandths of a GPU."""
 
+_EVERY_PRIORITY: Final = 2**31
+_PLAIN: Final = "node(s) had GPUs, and the pod neither asks for any nor is offline"
+
 
 def per_gpu(
     requested: Ints, held: Ints, model: Ints, n_devices: Ints, allocatable: Ints, fixed: Sequence[float | None]
@@ -96,10 +99,6 @@ def kept_for_idle(idle: Ints, of_a_gpu: Floats) -> Ints:
     """
     kept = idle[:, None] * of_a_gpu / WHOLE
     return np.ceil(np.round(kept, 6)).astype(np.int64)
-
-
-_EVERY_PRIORITY: Final = 2**31
-_PLAIN: Final = "node(s) had GPUs, and the pod neither asks for any nor is offline"
 
 
 class Devices(Protocol):

@@ -30,6 +30,9 @@ PoolOf = Callable[[NodeInfo], str | None]
 
 _NONE: Final = -1
 
+UNKNOWN_MODEL = "unknown"
+"""Pool of nodes with GPUs whose labels do not say of which model."""
+
 
 class SittingGangs(Protocol):
     """scheduler.gangs.directory.GangDirectory."""
@@ -212,10 +215,6 @@ class TideTable(NodesAndPodsOnly):
         self._capacity, self._training, self._others = (
             np.concatenate([column, np.zeros(more)]) for column in (self._capacity, self._training, self._others)
         )
-
-
-UNKNOWN_MODEL = "unknown"
-"""Pool of nodes with GPUs whose labels do not say of which model."""
 
 
 def pool_of(options: DeviceOptions, pool_label: str, is_ours: Callable[[NodeInfo], bool]) -> PoolOf:

@@ -43,6 +43,8 @@ _TRIES: Final = 4
 _BACKOFF: Final = Backoff(0.1)
 _CONFLICT: Final = 409
 
+_LONGEST_SECONDS: Final = 600.0
+
 
 class ScalingOutcome(Enum):
     """What became of a move."""
@@ -112,9 +114,6 @@ async def _write(
         return ApiAnswer(422, text=f"the API server's answer cannot be read: {error}")
     body = scale_patch(version, replicas)
     return await session.request("PATCH", scale_path(state.kind, state.key), body, content_type=MERGE, seconds=_SECONDS)
-
-
-_LONGEST_SECONDS: Final = 600.0
 
 
 class RetryPauses:

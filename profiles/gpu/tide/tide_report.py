@@ -10,6 +10,13 @@ from base.arrays import Floats
 from profiles.gpu.tide.gpu_demand import TideDemand
 from profiles.gpu.tide.tide_plan import MoveKind, TideMove, Training
 
+_VERBS = {
+    MoveKind.SHRINK: "shrinks",
+    MoveKind.TAKE: "stops as a whole,",
+    MoveKind.RESUME: "begins again,",
+    MoveKind.GROW: "grows",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedMove:
@@ -57,13 +64,6 @@ class TideReport:
 
 
 NO_REPORT = TideReport(0.0, no_forecast_because="nothing has been planned yet")
-
-_VERBS = {
-    MoveKind.SHRINK: "shrinks",
-    MoveKind.TAKE: "stops as a whole,",
-    MoveKind.RESUME: "begins again,",
-    MoveKind.GROW: "grows",
-}
 
 
 def reason(move: TideMove, demand: TideDemand, zone: tzinfo) -> str:

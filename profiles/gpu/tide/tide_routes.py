@@ -21,6 +21,9 @@ from scorer.service.scorer_openapi import answer
 from scorer.service.scorer_state import TheService
 from serving.json_answers import json_response
 
+MOST_HOURS: Final = 168.0
+Hours = Annotated[float, Query(gt=0, le=MOST_HOURS, description="So far ahead.")]
+
 
 def tide_body(report: TideReport, *, hours: float, namespace: str | None) -> TideBody:
     """Return the plan of the next `hours`; trainings and moves of one namespace, if one is named."""
@@ -100,8 +103,6 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-MOST_HOURS: Final = 168.0
-Hours = Annotated[float, Query(gt=0, le=MOST_HOURS, description="So far ahead.")]
 Namespace = Annotated[str | None, Query(description="Only trainings of this namespace.")]
 
 

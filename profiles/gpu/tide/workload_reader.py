@@ -45,6 +45,10 @@ _KEPT_SECONDS: Final = 600.0
 _GROUPS_AT_ONCE: Final = 8
 _MOST_GROUPS: Final = 500
 
+_SECONDS: Final = 5.0
+_AT_ONCE: Final = 16
+_LISTED: Final = tuple(BUILT_IN[kind] for kind in ("Deployment", "StatefulSet", "Job"))
+
 
 class _Version(Wire):
     group_version: Text = ""
@@ -125,11 +129,6 @@ def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, otherwise: T) -> T:
         return decoder.decode(body)
     except msgspec.MsgspecError:
         return otherwise
-
-
-_SECONDS: Final = 5.0
-_AT_ONCE: Final = 16
-_LISTED: Final = tuple(BUILT_IN[kind] for kind in ("Deployment", "StatefulSet", "Job"))
 
 
 @dataclass(frozen=True, slots=True)

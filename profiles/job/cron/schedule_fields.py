@@ -25,6 +25,8 @@ DAY_SECONDS = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
 _HOUR = 3600
 
+_YEARS = 5
+
 
 @lru_cache(maxsize=1024)
 def zone_named(name: str) -> tzinfo:
@@ -73,9 +75,6 @@ def changes_of_offset(zone: tzinfo, after: int, until: int) -> tuple[int, ...]:
             known = new
         at = then
     return tuple(found)
-
-
-_YEARS = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,17 @@ _WHY: Final = {
     StartFailure.LOST: "its node, of the provider {}, is gone or not ready",
 }
 
+_COUNTED_SECONDS: Final = 60.0
+"""Seconds after which the Job controller has counted a deleted pod."""
+
+_UNKNOWN: Final = "its Job is not known, nor how many failures that can afford"
+_FATAL: Final = "the podFailurePolicy of its Job fails that for a disruption"
+
+_TOO_MANY: Final = (
+    "its Job could fail of it, with a backoffLimit of {}; with a podFailurePolicy that ignores DisruptionTarget it "
+    "would be taken back"
+)
+
 
 class TakebackOutcome(Enum):
     """What became of it."""
@@ -114,17 +125,6 @@ async def _send(session: Requests, method: str, path: str, body: bytes, content_
 #
 # One is left for a failure of its own. What was taken back within the last minute is not counted yet, as far as is
 # known here: the Job controller counts in its own time, and a Job that was asked too little is asked again.
-
-_COUNTED_SECONDS: Final = 60.0
-"""Seconds after which the Job controller has counted a deleted pod."""
-
-_UNKNOWN: Final = "its Job is not known, nor how many failures that can afford"
-_FATAL: Final = "the podFailurePolicy of its Job fails that for a disruption"
-
-_TOO_MANY: Final = (
-    "its Job could fail of it, with a backoffLimit of {}; with a podFailurePolicy that ignores DisruptionTarget it "
-    "would be taken back"
-)
 
 
 def pods_to_spare(run: JobInfo) -> int | None:

@@ -31,6 +31,8 @@ from profiles.job.serverless.taint_toleration import ProviderToleration
 
 _GIB = 2.0**30
 
+_SECONDS: Final = 1.0
+
 
 class ServerlessCollector(Collector):
     """Reads the figures at each scrape, without the lock: each is right by itself."""
@@ -83,9 +85,6 @@ class ServerlessCollector(Collector):
             for outcome in TakebackOutcome:
                 outcomes.add_metric([use.provider.name, outcome.value], float(done[use.provider.name, outcome]))
         yield outcomes
-
-
-_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)

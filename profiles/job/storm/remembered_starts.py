@@ -42,6 +42,34 @@ AROUND: Final = 5
 
 _FEWEST_DAYS: Final = 2
 
+DAYS: Final = 7
+DAY_MINUTES: Final = 1440
+
+BEFORE: Final = 2 * AROUND
+"""Minutes of the axis before now: what began then may still go on."""
+
+_PASSING_GROUPS: Final = 512
+_MOST_AT_ONCE: Final = 65_535
+_MOST_KINDS: Final = 16
+_MOST_REQUESTED: Final = 1e15
+_SERVICES: Final = 8
+
+_DAG_LABEL: Final = "dag_id"
+"""https://airflow.apache.org/docs/apache-airflow-providers-cncf-kubernetes/stable/operators.html"""
+
+_LONGEST: Final = 253
+_UUID: Final = re.compile(r"(?<![0-9a-z])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])")
+_PARTS: Final = re.compile(r"[-._]+")
+
+_GENERATED: Final = re.compile(
+    r"""  \d[\dtz]*                               # numbers, dates and times
+        | [bcdfghjklmnpqrstvwxz2456789]{5}        # generateName: rand.String(5) of k8s.io/apimachinery
+        | (?=[a-f]*\d)[0-9a-f]{7,}                # hashes
+        | (?=[a-z0-9]*\d[a-z])[a-z0-9]{8,}        # letters and digits mixed, as Airflow adds them; not version2024
+    """,
+    re.VERBOSE,
+)
+
 
 def expected_arrivals(came: Ints, seen: Bools, min_pods: int, usual: Bools | None = None) -> Iterator[tuple[int, Ints]]:
     """The first minute of each period, and the pods that are expected in each of its minutes.
@@ -76,19 +104,6 @@ def _median_day(came: Ints, min_pods: int) -> Ints:
     day = days[np.argmin(np.abs(totals[days] - median))]
     so_far = np.cumsum(came[day], dtype=np.float64) * (median / totals[day])
     return np.asarray(np.diff(np.rint(so_far), prepend=0.0), dtype=np.int64)
-
-
-DAYS: Final = 7
-DAY_MINUTES: Final = 1440
-
-BEFORE: Final = 2 * AROUND
-"""Minutes of the axis before now: what began then may still go on."""
-
-_PASSING_GROUPS: Final = 512
-_MOST_AT_ONCE: Final = 65_535
-_MOST_KINDS: Final = 16
-_MOST_REQUESTED: Final = 1e15
-_SERVICES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,22 +277,6 @@ def _least_worth(groups: OrderedDict[str, StartGroup]) -> str:
 #     shop/Pod/resize      other pods without an owner
 #
 # Pure, and a guess: parts of a name that look generated are left out, wherever they are.
-
-_DAG_LABEL: Final = "dag_id"
-"""https://airflow.apache.org/docs/apache-airflow-providers-cncf-kubernetes/stable/operators.html"""
-
-_LONGEST: Final = 253
-_UUID: Final = re.compile(r"(?<![0-9a-z])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])")
-_PARTS: Final = re.compile(r"[-._]+")
-
-_GENERATED: Final = re.compile(
-    r"""  \d[\dtz]*                               # numbers, dates and times
-        | [bcdfghjklmnpqrstvwxz2456789]{5}        # generateName: rand.String(5) of k8s.io/apimachinery
-        | (?=[a-f]*\d)[0-9a-f]{7,}                # hashes
-        | (?=[a-z0-9]*\d[a-z])[a-z0-9]{8,}        # letters and digits mixed, as Airflow adds them; not version2024
-    """,
-    re.VERBOSE,
-)
 
 
 def group_of(pod: PodInfo) -> str:

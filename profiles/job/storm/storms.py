@@ -37,6 +37,8 @@ _LONGEST: Final = 15
 _AROUND: Final = 41
 """Minutes. Pods that come every other minute do in 20 of them, which is steady, too."""
 
+_MOST: int = 2**31
+
 
 @dataclass(frozen=True, slots=True)
 class Storm:
@@ -161,8 +163,6 @@ def _storm(
 #
 # As few nodes as possible: those that take most of the storm's pods first, so that all others keep whole nodes. What
 # was kept stays where it is, as far as it still fits, and what is added goes to the same nodes first.
-
-_MOST: int = 2**31
 
 
 def free_units(state: ClusterState, kind: str) -> Ints:

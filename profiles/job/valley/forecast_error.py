@@ -36,6 +36,9 @@ _NODES_AT_ONCE: Final = 1_000
 _REQUESTED: Final = ("cpu", "memory")
 _LEFT_FREE: Final = 0.05
 
+_REFRESH_SECONDS: Final = 600.0
+_NODES_PER_LOCK: Final = 500
+
 
 def is_real(node: NodeInfo) -> bool:
     """Whether its labels do not say that it is a provider's."""
@@ -117,10 +120,6 @@ def _interpolated(share: Floats, positions: Floats) -> Floats:
     """(n_resources, n_slots) at fractional positions -> (n_resources, n_points)."""
     at = np.arange(share.shape[1], dtype=np.float64)
     return np.array([np.interp(positions, at, of_one) for of_one in share])
-
-
-_REFRESH_SECONDS: Final = 600.0
-_NODES_PER_LOCK: Final = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,10 @@ REPORT_POLICY = (
 MOST_BYTES = 64 * 2**20
 """`report` stays far below; another file named by mistake gives an error instead of filling the memory."""
 
+# An empty window that the page fills with the report, which a link with a token in no header could not fetch.
+_POLICIES = {"/report-view": REPORT_POLICY}
+router = APIRouter(tags=["state"])
+
 
 def report_written(path: Path | None) -> datetime | None:
     """When the report was written; None if there is none, or not yet."""
@@ -58,8 +62,6 @@ def read_report(path: Path | None) -> bytes:
     return page
 
 
-# An empty window that the page fills with the report, which a link with a token in no header could not fetch.
-_POLICIES = {"/report-view": REPORT_POLICY}
 _SCALE_HERE, _HOT_HERE = b"/* LOAD_SCALE */", b"/* HOT_SHARE */"
 
 
@@ -90,9 +92,6 @@ def _add(router: APIRouter, path: str, content: bytes, kind: str, policy: str | 
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers={"Cache-Control": "no-cache", "ETag": tag})
         return Response(content, headers=headers)
-
-
-router = APIRouter(tags=["state"])
 
 
 @router.get("/report", responses=file_answer("The page that `report --html` wrote, sandboxed.", "text/html", 404))

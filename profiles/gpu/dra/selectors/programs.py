@@ -41,6 +41,8 @@ _VERSION: Final = re.compile(
     r"(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?"
 )
 
+_MOST_PROGRAMS: Final = 512
+
 
 def quantity_of(amount: float) -> Value:
     """A quantity as expressions see it."""
@@ -180,8 +182,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "patch": _part(2),
 }
 """By the names that expressions call them by."""
-
-_MOST_PROGRAMS: Final = 512
 
 
 class Programs:
