@@ -43,7 +43,7 @@ class ReservationWriter:
         self._reading, self._reservations = reading, reservations
         self._why: dict[str, str] = {}  # why Reservations wait, by UID
         self._patches = StatusPatches(
-            session, "Reservations", again_seconds=_AGAIN_SECONDS, may_write=may_write, clock=clock
+            session, "Reservations", each_seconds=0.0, again_seconds=_AGAIN_SECONDS, may_write=may_write, clock=clock
         )
 
     def note(self, stand_in: PodInfo, message: str) -> None:

@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 _HOPELESS: Final = frozenset({NO_ANSWER, NOT_SENT, 401, 429})
 
+_FAILED_SECONDS: Final = 2.0
+"""Until what failed is tried again, at least."""
+
 
 async def patch_status(
     session: Requests, path: str, status: Mapping[str, Any], *, version: str = "", seconds: float = 5.0
@@ -129,6 +132,8 @@ class StatusPatches:
             return True
         before, at = self._sent[one.path]
         pause = self._again_seconds if before.wanted == one.wanted else self._each_seconds
+        if before.wanted is None:  # it failed
+            pause = max(pause, _FAILED_SECONDS)
         return before.uid != one.uid or now - at >= pause
 
     async def _write(self, due: Iterable[StatusChange]) -> None:

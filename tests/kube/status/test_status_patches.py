@@ -80,6 +80,12 @@ def test_a_failure_is_tried_again_after_two_seconds_and_the_rest_waits_if_it_wou
     assert server.step(change("a"), at=102) == "a"
 
 
+def test_a_failure_waits_also_where_changes_are_written_at_once() -> None:
+    server = Server(each_seconds=0.0)
+    server.statuses["a"] = 500
+    assert [server.step(change("a"), at=at) for at in (100, 101, 102)] == ["a", "", "a"]
+
+
 def test_an_object_that_is_gone_is_left_to_the_watch() -> None:
     server = Server()
     server.statuses["a"] = 404

@@ -83,7 +83,6 @@ def test_what_was_written_is_not_written_again_until_the_watch_had_time() -> Non
     world.now += 11
     assert world.statuses() == [("7", "Expired")]
     world.reservations.put(replace(reservation({"lifetime": "1s"}), version="8"))
-    world.now += 2
     assert world.statuses() == [("8", "Expired")]
 
 
