@@ -28,6 +28,7 @@ from benchmarks.capacity_services import many_services
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.harness import command_line, finish, machine_load, print_aims
 from forecast.fit import fit
+from forecast.hot_share import HOT_SHARE
 from scorer.replay.preparation import Prepared, forecast_with, prepare
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
@@ -61,7 +62,7 @@ def prepared_from(directory: Path) -> Prepared:
     files = HistoryFiles.open(directory)
     history = files.history()
     window = replay_window(history)
-    return prepare(history, files.pod_usage(window.days[0], window.days[-1]), forecast_with(fit))
+    return prepare(history, files.pod_usage(window.days[0], window.days[-1]), forecast_with(fit), hot=HOT_SHARE)
 
 
 def cell_of(history: str, found: Capacity, seconds: float) -> Cell:

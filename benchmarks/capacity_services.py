@@ -7,6 +7,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from forecast.calendar import SLOTS_PER_DAY
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.curves import CurveForecast, true_future
 from scorer.replay.preparation import Prepared
@@ -54,6 +55,7 @@ def many_services(n_services: int, *, seed: int = 0) -> Prepared:
         assumed=np.zeros_like(capacity, dtype=np.bool_),
         allocatable=capacity[:, [CPU, MEMORY]].copy(),
         service_requests=requests,
+        hot=HOT_SHARE,
     )
     truth = true_future(recording, np.zeros(n_services, dtype=np.bool_))
     window = ReplayWindow(7, tuple(date(2026, 11, 2) + timedelta(days=day) for day in range(DAYS)), 0, DAYS)

@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.harness import command_line
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from forecast_scheduler.commands.demo.evening_scorer import cluster_at
 from forecast_scheduler.commands.model_registry import open_registry
@@ -160,7 +161,7 @@ def _scores(directory: Path, models: str, scratch: Path) -> dict[str, float]:
     with (
         open_scorer(Settings(), inputs) as (scorer, background),
         background,
-        AppClient(create_app(scorer)) as asked,
+        AppClient(create_app(scorer, hot=HOT_SHARE)) as asked,
     ):
         deadline = time.monotonic() + _READY_SECONDS
         while asked.get("/readyz").status_code != 200 and time.monotonic() < deadline:

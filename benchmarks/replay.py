@@ -31,6 +31,7 @@ from benchmarks.clusters.scenarios import Scenario
 from benchmarks.replay_together import placed_together, print_summary, summary
 from forecast.fit import fit
 from forecast.history import History
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from scorer.replay.preparation import forecast_with
 from scorer.replay.replay import RULES, Replay, replay
@@ -127,7 +128,9 @@ def _measure(directory: Path, n_seeds: int, days: int, *, ladder: bool) -> dict[
 
     played, placed = [], []
     for seed in range(n_seeds):
-        played.append(replay(history, pods, forecast_with(fit_once), days=days, seed=seed, ladder=ladder))
+        played.append(
+            replay(history, pods, forecast_with(fit_once), days=days, seed=seed, ladder=ladder, hot=HOT_SHARE)
+        )
         placed.append(placed_together(played[-1]))
         print(f"{directory.name}: seed {seed + 1} of {n_seeds}", file=sys.stderr)
     return {

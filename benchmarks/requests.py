@@ -75,7 +75,9 @@ def prepared_from(directory: Path) -> tuple[History, Prepared]:
     files = HistoryFiles.open(directory)
     history = files.history()
     window = replay_window(history)
-    return history, prepare(history, files.pod_usage(window.days[0], window.days[-1]), forecast_with(fit))
+    return history, prepare(
+        history, files.pod_usage(window.days[0], window.days[-1]), forecast_with(fit), hot=HOT_SHARE
+    )
 
 
 def request_sets(history: History, prepared: Prepared, options: RequestOptions) -> Mapping[str, Floats]:

@@ -28,6 +28,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from benchmarks.harness import command_line, peak_gib
+from forecast.hot_share import HOT_SHARE
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from testing.clusters.large_cluster import large_cluster
@@ -61,7 +62,7 @@ def serve(options: argparse.Namespace) -> None:
     scorer.tables.replace(Kind.PODS, pods)
     del nodes, pods
     with ScorerBackground(scorer, ModelWatch(Registry(options.serve))):
-        serve(create_app(scorer), ServerOptions(port=0), on_started=lambda url: print(url, flush=True))
+        serve(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0), on_started=lambda url: print(url, flush=True))
     print(f"peak {peak_gib():.2f}", flush=True)
 
 

@@ -34,6 +34,7 @@ from benchmarks.clusters.resized import on_nodes_of
 from benchmarks.harness import command_line, finish, print_aims
 from forecast.fit import fit
 from forecast.history import History
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from rebalancer.trajectory.trajectories import (
@@ -138,7 +139,7 @@ def measure(name: str, directory: Path, asked: argparse.Namespace) -> Iterator[C
         for seed in range(asked.seeds):
             options = TrajectoryOptions(release=release, fit_nights=asked.fit_nights)
             played = trajectories(
-                history, pods, fit_once, days=asked.days, seed=seed, options=options, rebalance=rebalance
+                history, pods, fit_once, days=asked.days, seed=seed, options=options, rebalance=rebalance, hot=HOT_SHARE
             )
             yield cell_of(name, played)
 

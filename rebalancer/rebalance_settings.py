@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from base.errors import InputError
 from base.setting_group import Duration, SettingGroup
+from forecast.hot_share import HOT_SHARE
 from kube.leader_election.lease_options import LeaseOptions
 from rebalancer.cooldown import CooldownOptions
 from rebalancer.local_hours import parse_hours
@@ -181,7 +182,7 @@ class UnforeseenOptions(SettingGroup):
     calm_readings: int = Field(default=3, ge=1, le=1000)
     """It counts as calm again after so many consecutive readings that are not."""
 
-    share: float = Field(default=0.8, gt=0, le=1)
+    share: float = Field(default=HOT_SHARE, gt=0, le=1)
     """Readings below this share of capacity never count, however unforeseen."""
 
     per_day: int = Field(default=3, ge=0, le=1000)

@@ -37,7 +37,7 @@ def test_the_scale_rises_and_turns_where_a_node_is_hot_and_where_it_is_full() ->
 
 
 def test_the_page_is_given_the_scale() -> None:
-    with AppClient(create_app(FakeScorer())) as client:
+    with AppClient(create_app(FakeScorer(), hot=HOT_SHARE)) as client:
         script = client.get("/heatmap.js").text
     (elements,) = re.findall(r"const SCALE = (\[.*?\]);", script)
     assert json.loads(elements) == [one._asdict() for one in load_scale(HOT_SHARE)]

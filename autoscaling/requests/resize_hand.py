@@ -44,7 +44,6 @@ from autoscaling.requests.resize_requests import (
 from autoscaling.requests.resizing import Resize, needs_of, resizes
 from autoscaling.services_ahead import ServicesAhead
 from base.errors import ForecastError
-from forecast.hot_share import HOT_SHARE
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import NOT_SENT, ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, pod_path
@@ -89,7 +88,7 @@ class ResizeHand:
         *,
         free: Free,
         namespace: str = "forecast-scheduler",
-        hot: float = HOT_SHARE,
+        hot: float,
         measured: Callable[[OptedPod], float | None] = lambda pod: None,
         services: Callable[[Collection[str]], Mapping[str, ServiceKey]] = lambda uids: {},
     ) -> None:

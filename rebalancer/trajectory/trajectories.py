@@ -13,7 +13,6 @@ from base.arrays import Floats, Ints
 from base.progress import Progress, silent
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
-from forecast.hot_share import HOT_SHARE
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from rebalancer.trajectory.daily_outlook import (
     ByForecast,
@@ -149,7 +148,7 @@ def trajectories(
     options: TrajectoryOptions,
     rebalance: RebalanceOptions,
     rules: Collection[str] = RULES,
-    hot: float = HOT_SHARE,
+    hot: float,
     progress: Progress = silent,
 ) -> Trajectories:
     """Play the last days of the history forward by every rule.

@@ -13,7 +13,6 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
-from forecast.hot_share import HOT_SHARE
 from scheduler import scheduling_answers
 from scheduler.scheduling_answers import SchedulingApi
 from scheduler.scheduling_metrics import SchedulingMetrics
@@ -54,7 +53,7 @@ def create_app(
     bodies: Iterable[type] = (),
     hosts: Hosts = ANY_HOST,
     judge: Judge | None = None,
-    hot: float = HOT_SHARE,
+    hot: float,
 ) -> FastAPI:
     """The process as an ASGI application. Raises InputError where a token file cannot be used.
 

@@ -15,7 +15,6 @@ from base.errors import InputError
 from cluster.degradation import widening
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
-from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.resources import HOT_RESOURCES
 from scorer.replay.curves import CurveForecast, at_requests, from_model, job_pods, last_week, true_future, true_runs
@@ -54,7 +53,7 @@ def prepare(
     *,
     at: datetime | None = None,
     days: int = 7,
-    hot: float = HOT_SHARE,
+    hot: float,
 ) -> Prepared:
     """Cut the window out of the history, and make the forecasts from what lay before it; arguments as `replay`'s."""
     window = replay_window(history, at, days)

@@ -16,7 +16,6 @@ from cluster.predicted.unknown_capacity import any_limit
 from forecast.assumed_capacity import assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
-from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.peak_weights import PeakWeights, complete_history
 from forecast.resources import CPU, MEMORY, RESOURCES
@@ -69,7 +68,7 @@ class Recording:
     assumed: Bools
     allocatable: Floats
     service_requests: Floats
-    hot: float = HOT_SHARE
+    hot: float
 
     @property
     def known_capacity(self) -> Floats:
@@ -100,7 +99,7 @@ class Recording:
         return np.bincount(self.service[self.birth == 0], minlength=self.n_services).astype(np.float64)
 
 
-def record(history: History, pod_usage: PodUsage, window: ReplayWindow, hot: float = HOT_SHARE) -> Recording:
+def record(history: History, pod_usage: PodUsage, window: ReplayWindow, hot: float) -> Recording:
     """Cut the window out of a history and its pods.
 
     pod_usage : holds at least the days of the window

@@ -21,7 +21,6 @@ import numpy as np
 from base.arrays import Floats
 from base.progress import Progress, silent
 from forecast.history import History, PodUsage
-from forecast.hot_share import HOT_SHARE
 from forecast.resources import RESOURCES
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.curves import CurveForecast
@@ -113,7 +112,7 @@ def replay(
     seed: int = 0,
     ladder: bool = True,
     setup: ScorerSetup | None = None,
-    hot: float = HOT_SHARE,
+    hot: float,
     progress: Progress = silent,
 ) -> Replay:
     """Place the pods by every rule and play the days back.

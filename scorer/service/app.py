@@ -9,7 +9,6 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
-from forecast.hot_share import HOT_SHARE
 from scorer.scorer_api import ScorerApi
 from scorer.service.routes import forecasts, health, page_and_report, scores
 from scorer.service.routes.page_and_report import page_router
@@ -34,7 +33,7 @@ def create_app(
     routers: Iterable[APIRouter] = (),
     bodies: Iterable[type] = (),
     hosts: Hosts = ANY_HOST,
-    hot: float = HOT_SHARE,
+    hot: float,
 ) -> FastAPI:
     """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
 

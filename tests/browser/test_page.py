@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.degradation import Level
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from tests.browser.chromium import Browser, Page
@@ -26,7 +27,7 @@ def scorer() -> FakeScorer:
 
 @pytest.fixture
 def url(scorer: FakeScorer) -> Iterator[str]:
-    with served(create_app(scorer)) as url:
+    with served(create_app(scorer, hot=HOT_SHARE)) as url:
         yield url
 
 
@@ -155,7 +156,7 @@ def test_a_service_is_chosen_by_name_and_a_resource_for_the_heat_map(browser: Br
 def test_names_are_never_taken_for_markup(browser: Browser) -> None:
     odd = "<img src=x onerror=document.title='broken'>"
     scorer = FakeScorer(3, node_name=odd, odd_name=f"shop/Deployment/{odd}")
-    with served(create_app(scorer)) as url, _shown(browser, url) as page:
+    with served(create_app(scorer, hot=HOT_SHARE)) as url, _shown(browser, url) as page:
         assert odd in page.text("#hottest")
         assert page.run("document.querySelectorAll('img').length") == 0
         assert page.run("document.title") == "forecast-scheduler"
@@ -191,7 +192,7 @@ def test_a_scorer_that_is_not_ready_says_so_and_fills_the_page_later(
 
 
 def test_the_last_picture_stays_when_the_scorer_is_gone(browser: Browser, scorer: FakeScorer) -> None:
-    with served(create_app(scorer)) as url:
+    with served(create_app(scorer, hot=HOT_SHARE)) as url:
         page = _shown(browser, f"{url}/?refresh=1")
     with page:
         page.wait_for("document.querySelector('#banner').innerText.includes('cannot be reached')")
@@ -202,7 +203,7 @@ def test_the_last_picture_stays_when_the_scorer_is_gone(browser: Browser, scorer
 
 def test_a_token_is_asked_for_and_kept_in_the_tab(browser: Browser, scorer: FakeScorer, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret")
-    app = create_app(scorer, ScorerServiceOptions(token_files=(tmp_path / "token",)))
+    app = create_app(scorer, ScorerServiceOptions(token_files=(tmp_path / "token",)), hot=HOT_SHARE)
     with served(app) as url, browser.page(url) as page:
         page.wait_for("!document.querySelector('#token-form').hidden")
         assert "node-01" not in page.text("body")

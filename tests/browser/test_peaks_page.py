@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from forecast_scheduler.reports.peaks_report.peaks_page import peaks_page
@@ -24,7 +25,7 @@ PHONE = {"width": 390, "height": 844, "phone": True}
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory) -> PeaksView:
     registry = registry_of(tmp_path_factory.mktemp("store"), in_time=(N_DAYS - 3,))
-    return peaks_view(history(), registry, made=MADE, days=5, adopted=history().days[6])
+    return peaks_view(history(), registry, made=MADE, days=5, adopted=history().days[6], hot=HOT_SHARE)
 
 
 @pytest.fixture(scope="module")

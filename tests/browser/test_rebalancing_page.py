@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from rebalancer.night_grades import Trust
 from rebalancer.plan_maker import MadePlan
 from rebalancer.rebalance_settings import RebalanceMode
@@ -32,7 +33,7 @@ def made() -> MadePlan:
 
 @contextmanager
 def _page(browser: Browser, state: RebalancingState) -> Iterator[Page]:
-    app = create_app(FakeScorer(), routers=[plan_router(lambda: state)], bodies=[RebalanceBody])
+    app = create_app(FakeScorer(), routers=[plan_router(lambda: state)], bodies=[RebalanceBody], hot=HOT_SHARE)
     with served(app) as url, browser.page(url) as page:
         page.wait_for(READY)
         yield page
@@ -94,7 +95,7 @@ def test_one_move_none_and_no_forecast(browser: Browser, made: MadePlan) -> None
 
 
 def test_a_scorer_is_not_asked_and_shows_nothing(browser: Browser) -> None:
-    with served(create_app(FakeScorer())) as url, browser.page(url) as page:
+    with served(create_app(FakeScorer(), hot=HOT_SHARE)) as url, browser.page(url) as page:
         page.wait_for(READY)
         assert page.run(HIDDEN) is True
         assert page.problems == [] and not any("rebalance" in address.split("/", 3)[3] for address in page.requested

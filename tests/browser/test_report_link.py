@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from tests.browser.chromium import Browser, Page
@@ -44,7 +45,9 @@ def token(tmp_path: Path) -> Path:
 @pytest.fixture(params=[False, True], ids=["open", "token"])
 def url(request: pytest.FixtureRequest, report: Path, token: Path) -> Iterator[str]:
     tokens = (token,) if request.param else ()
-    with served(create_app(FakeScorer(3), ScorerServiceOptions(token_files=tokens, report=report))) as url:
+    with served(
+        create_app(FakeScorer(3), ScorerServiceOptions(token_files=tokens, report=report), hot=HOT_SHARE)
+    ) as url:
         yield url
 
 
@@ -97,7 +100,10 @@ LISTENERS = "(getEventListeners(window).message ?? []).length"
 
 def test_a_window_that_does_not_load_is_told_and_no_longer_listened_to(browser: Browser, report: Path) -> None:
     report.write_text(NOSY)
-    with served(create_app(FakeScorer(3), ScorerServiceOptions(report=report))) as url, browser.page(url) as page:
+    with (
+        served(create_app(FakeScorer(3), ScorerServiceOptions(report=report), hot=HOT_SHARE)) as url,
+        browser.page(url) as page,
+    ):
         page.wait_for(LINK_SHOWN)
         page.run(SILENT_WINDOW)
         page.wait_for("opened.closed && document.querySelector('#banner').innerText.includes('did not load')")
@@ -106,13 +112,13 @@ def test_a_window_that_does_not_load_is_told_and_no_longer_listened_to(browser: 
 
 
 def test_without_a_report_there_is_no_link(browser: Browser) -> None:
-    with served(create_app(FakeScorer(3))) as url, browser.page(url) as page:
+    with served(create_app(FakeScorer(3), hot=HOT_SHARE)) as url, browser.page(url) as page:
         page.wait_for("document.body.dataset.ready === 'true'")
         assert page.run("document.querySelector('#report-line').hidden") is True
         assert page.problems == []
 
 
 def test_a_window_that_nobody_opened_says_where_the_report_is(browser: Browser) -> None:
-    with served(create_app(FakeScorer(3))) as url, browser.page(f"{url}/report-view") as page:
+    with served(create_app(FakeScorer(3), hot=HOT_SHARE)) as url, browser.page(f"{url}/report-view") as page:
         page.wait_for("document.readyState === 'complete'")
         assert page.text("#said") == "Open the report from the scorer's page."

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.reports.decisions_figures import decisions_json
 from forecast_scheduler.reports.decisions_report import decisions_page
 from forecast_scheduler.reports.peaks_report.peaks_page import peaks_page
@@ -44,9 +45,9 @@ _TEXTS = """
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
-    view = peaks_view(history(), registry_of(folder / "store", in_time=(N_DAYS - 3,)), made=MADE, days=5)
+    view = peaks_view(history(), registry_of(folder / "store", in_time=(N_DAYS - 3,)), made=MADE, days=5, hot=HOT_SHARE)
     recorded, pods = small_cluster()
-    played = replay(recorded, pods, simple_forecast, at=datetime(2026, 1, 20, 4), days=2)
+    played = replay(recorded, pods, simple_forecast, at=datetime(2026, 1, 20, 4), days=2, hot=HOT_SHARE)
     pages: dict[str, Callable[[], str]] = {
         "peaks": lambda: peaks_page(view),
         "replay": lambda: replay_page(played, recorded),

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.api_server_proxy import _BIND_THE_ROLE
 from kube.client.kubernetes_client import api_client
@@ -99,7 +100,7 @@ def kubeconfig(plane: ControlPlane, account: str, url: str) -> Path:
 def test_a_kubeconfig_with_the_shipped_role_is_enough(plane: ControlPlane, capfd: pytest.CaptureFixture[str]) -> None:
     of_scorer = kubeconfig(plane, "forecast-scheduler/forecast-scheduler-scorer", plane.url)
     access = KubernetesAccess(api_server_ask(api_client(of_scorer), 3.0))
-    with served(create_app(FakeScorer(5), access=access)) as scorer, passing_on(plane, scorer) as url:
+    with served(create_app(FakeScorer(5), access=access, hot=HOT_SHARE)) as scorer, passing_on(plane, scorer) as url:
         on_call, stranger = (str(kubeconfig(plane, f"default/{name}", url)) for name in ("on-call", "stranger"))
         asks = ["nodes", "--scorer", "kubernetes", "--top", "2", "-o", "json", "--kubeconfig"]
         assert eventually(lambda: run([*asks, on_call]) == 0), capfd.readouterr().err

@@ -24,6 +24,7 @@ from autoscaling.nodes.guard_hand import nodes_now
 from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
 from autoscaling.requests.resize_hand import ResizeHand
 from autoscaling.services_ahead import services_ahead
+from forecast.hot_share import HOT_SHARE
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import ApiAnswer
 from kube.decoding.decoding import WATCHED, Kind
@@ -129,7 +130,7 @@ def _lived_through(absurd_pod: bytes | None, n_pods: int = 40) -> list[Mapping[s
     """The honest pods after a resize by night, and after all was taken back."""
     server = _ApiServer(n_pods, absurd_pod)
     options = RequestOptions(resize=ResizeOptions(enabled=True, service_share=1.0, parallel=1000))
-    hand = ResizeHand(server, options, free=lambda: {f"n{i}": (1000.0, 2.0**50) for i in range(10)})
+    hand = ResizeHand(server, options, free=lambda: {f"n{i}": (1000.0, 2.0**50) for i in range(10)}, hot=HOT_SHARE)
     seen: list[Mapping[str, Manifest]] = []
     for work in (hand.act(evening_ahead((CART,), replicas=n_pods + 1.0), at(3)), hand.retreat()):
         try:

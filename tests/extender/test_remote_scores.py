@@ -19,6 +19,7 @@ from extender.answer_settings import AnswerOptions
 from extender.extender import Extender
 from extender.extender_options import ExtenderOptions
 from extender.score_sources import RemoteScorer, RemoteScores, ScorerUnavailable
+from forecast.hot_share import HOT_SHARE
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo, QosClass
 from scorer.service.app import create_app
@@ -100,7 +101,7 @@ def tested() -> LiveScorer:
 
 @pytest.fixture
 def remote(tested: LiveScorer) -> Iterator[RemoteScores]:
-    with served(create_app(tested.scorer)) as url:
+    with served(create_app(tested.scorer, hot=HOT_SHARE)) as url:
         yield RemoteScores(RemoteScorer(url, seconds=PATIENT))
 
 
@@ -155,7 +156,7 @@ def test_a_token_is_sent_and_read_anew_when_it_changes(tested: LiveScorer, tmp_p
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     theirs.write_text("secret\n")
     ours.write_text("wrong\n")
-    with served(create_app(tested.scorer, ScorerServiceOptions(token_files=(theirs,)))) as url:
+    with served(create_app(tested.scorer, ScorerServiceOptions(token_files=(theirs,)), hot=HOT_SHARE)) as url:
         remote = RemoteScores(RemoteScorer(url, token_file=ours, seconds=PATIENT))
         with pytest.raises(ScorerUnavailable, match="answered 401"):
             remote.score(NEW, NODES)
@@ -177,7 +178,7 @@ def test_tls_with_an_authority_of_ones_own_and_a_client_certificate(tested: Live
     certificate, key = authority.issue("server")
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, client_ca=authority.ca)
     mine, stranger = authority.issue("client"), other.issue("stranger")
-    with served(create_app(tested.scorer), options) as url:
+    with served(create_app(tested.scorer, hot=HOT_SHARE), options) as url:
         right = RemoteScorer(url, ca=authority.ca, client_cert=mine[0], client_key=mine[1], seconds=PATIENT)
         assert RemoteScores(right).score(NEW, NODES).model_version == "v1"
         for wrong in (
@@ -221,7 +222,7 @@ def test_one_that_is_down_is_said_to_be_and_asked_again_once_it_is_back(tested: 
     for _ in range(2):
         with pytest.raises(ScorerUnavailable, match="does not answer"):
             remote.score(NEW, NODES)
-        with served(create_app(tested.scorer), ServerOptions(port=port)):
+        with served(create_app(tested.scorer, hot=HOT_SHARE), ServerOptions(port=port)):
             # The second time round over a connection of which the other end is gone.
             assert remote.score(NEW, NODES).model_version == "v1"
 
@@ -233,7 +234,7 @@ def test_one_that_is_slow_is_not_waited_for() -> None:
         over.wait(PATIENT)
 
     slow.fail = wait
-    with served(create_app(slow, ScorerServiceOptions(deadline=2 * PATIENT))) as url:
+    with served(create_app(slow, ScorerServiceOptions(deadline=2 * PATIENT), hot=HOT_SHARE)) as url:
         try:
             with pytest.raises(ScorerUnavailable, match="timed out"):
                 RemoteScores(RemoteScorer(url, seconds=0.1)).score(NEW, NODES)
@@ -248,7 +249,7 @@ def test_one_that_is_not_ready_or_makes_a_mistake_gives_no_scores() -> None:
     def mistake() -> None:
         raise ZeroDivisionError
 
-    with served(create_app(theirs)) as url:
+    with served(create_app(theirs, hot=HOT_SHARE)) as url:
         remote = RemoteScores(RemoteScorer(url, seconds=PATIENT))
         theirs.ready = False
         with pytest.raises(ScorerUnavailable, match="answered 503"):

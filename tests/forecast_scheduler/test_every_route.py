@@ -18,6 +18,7 @@ from admission.webhook_settings import WebhookOptions
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
 from extender.answer_settings import ExtenderServiceOptions as ExtenderOptions
+from forecast.hot_share import HOT_SHARE
 from profiles.gpu.tide.tide_report import NO_REPORT
 from profiles.gpu.tide.tide_routes import tide_router
 from profiles.job.job_upkeep import jobs_router
@@ -44,7 +45,7 @@ OPEN = {"/healthz", "/readyz", *PAGE_FILES}
 
 
 def _scorer(tokens: Tokens) -> FastAPI:
-    return scorer.service.app.create_app(FakeScorer(2), ScorerServiceOptions(token_files=tokens))
+    return scorer.service.app.create_app(FakeScorer(2), ScorerServiceOptions(token_files=tokens), hot=HOT_SHARE)
 
 
 def _extender(tokens: Tokens) -> FastAPI:
@@ -69,14 +70,16 @@ def _no_tenants() -> APIRouter:
 def _loops(tokens: Tokens, *routers: APIRouter) -> FastAPI:
     options = ScorerServiceOptions(token_files=tokens)
     return scheduler.service.scheduling_app.create_app(
-        FakeScorer(2), SimpleScheduling(), SchedulingMetrics(), options, routers=routers
+        FakeScorer(2), SimpleScheduling(), SchedulingMetrics(), options, routers=routers, hot=HOT_SHARE
     )
 
 
 def _rebalance(tokens: Tokens) -> FastAPI:
     state = RebalancingState(Trust(RebalanceMode.OFF))
     routers = [plan_router(lambda: state)]
-    return scorer.service.app.create_app(FakeScorer(2), ScorerServiceOptions(token_files=tokens), routers=routers)
+    return scorer.service.app.create_app(
+        FakeScorer(2), ScorerServiceOptions(token_files=tokens), routers=routers, hot=HOT_SHARE
+    )
 
 
 def _webhook(tokens: Tokens) -> FastAPI:

@@ -9,6 +9,7 @@ import pytest
 
 from admission.templates.shaped_pods import _peaks
 from advisor.advice_requests import advice_note
+from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.commands.command_options import parse_moment
 from forecast_scheduler.commands.live_placing import Placing
 from forecast_scheduler.commands.node_reports import local_node_reports
@@ -74,7 +75,7 @@ def of_terminal(capfd: pytest.CaptureFixture[str], options: list[str]) -> Answer
 def of_service(scorer: Scorer, resource: str) -> Answers:
     """What the HTTP service, its metrics and what else reads the tables say of the node as it is."""
     found: Answers = {}
-    with AppClient(create_app(scorer)) as client:
+    with AppClient(create_app(scorer, hot=HOT_SHARE)) as client:
         for path in ("/v1/nodes", "/v1/nodes?sort=peak&top=10", f"/v1/nodes?sort=peak&on={TODAY}"):
             node = next(one for one in client.get(path).json()["nodes"] if one["name"] == NODE)
             found[path] = said(node["peak"], TODAY)

@@ -18,6 +18,7 @@ from base.errors import InputError
 from cluster.model_watch import ModelWatch
 from forecast.artefact import Array, Artefact, CorruptArtefact, manifest_from_bytes, manifest_to_bytes
 from forecast.history import History
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.model_artefact import ARRAYS, artefact_of, model_of
 from forecast.published_models import Registry
@@ -119,7 +120,7 @@ def assert_answers_are_sound(of: PeakModel) -> None:
         "metadata": {"namespace": "shop", "name": "new"},
         "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1"}}}]},
     }
-    with AppClient(create_app(tested.scorer)) as asked:
+    with AppClient(create_app(tested.scorer, hot=HOT_SHARE)) as asked:
         for path in (
             "/v1/status",
             "/v1/nodes",

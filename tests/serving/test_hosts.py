@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from base.errors import InputError
+from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.commands.serving_access import hosts_of
 from scorer.service.app import create_app
 from serving.hosts import ANY_HOST, Hosts
@@ -69,7 +70,7 @@ def test_only_pages_of_ours_are_taken_as_origin(host: str, origin: str, taken: b
 
 def test_a_foreign_page_changes_and_reads_nothing_and_probes_are_answered() -> None:
     scorer = FakeScorer(3)
-    with AppClient(create_app(scorer, hosts=LOOPBACK)) as client:
+    with AppClient(create_app(scorer, hosts=LOOPBACK, hot=HOT_SHARE)) as client:
         charge = {"pod": {"namespace": "shop", "name": "cart-1"}, "node": "node-01"}
         for headers in ({"Host": "evil.example"}, {"Host": "localhost", "Origin": "http://evil.example"}):
             answer = client.post("/v1/charges", json=charge, headers=headers)

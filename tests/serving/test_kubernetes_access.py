@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.kubernetes_access import AccessLimits, AccessVerdict, KubernetesAccess
@@ -301,7 +302,7 @@ def _get(client: AppClient, token: str | None, path: str = "/v1/nodes") -> tuple
 
 
 def test_the_service_says_what_is_wrong_with_a_token(scorer: FakeScorer, reviews: MadeUpReviews) -> None:
-    app = create_app(scorer, access=KubernetesAccess(reviews.ask))
+    app = create_app(scorer, access=KubernetesAccess(reviews.ask), hot=HOT_SHARE)
     with AppClient(app) as client:
         assert client.get("/healthz").status_code == client.get("/").status_code == 200
         assert reviews.asked == []
@@ -322,7 +323,9 @@ def test_the_service_says_what_is_wrong_with_a_token(scorer: FakeScorer, reviews
 def test_a_token_of_a_file_needs_no_review(scorer: FakeScorer, reviews: MadeUpReviews, tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("from-the-file")
-    app = create_app(scorer, ScorerServiceOptions(token_files=(path,)), access=KubernetesAccess(reviews.ask))
+    app = create_app(
+        scorer, ScorerServiceOptions(token_files=(path,)), access=KubernetesAccess(reviews.ask), hot=HOT_SHARE
+    )
     with AppClient(app) as client:
         assert _get(client, "from-the-file", "/v1/status")[0] == 200
         assert reviews.asked == []

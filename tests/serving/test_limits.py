@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from base.errors import InputError
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from testing.app_client import AppClient
@@ -24,13 +25,13 @@ async def _in_parts(*parts: bytes) -> AsyncIterator[bytes]:
 
 
 def test_a_body_is_refused_by_its_length_or_if_it_trickles_in(scorer: FakeScorer) -> None:
-    with AppClient(create_app(scorer, ScorerServiceOptions(max_body_bytes=100))) as client:
+    with AppClient(create_app(scorer, ScorerServiceOptions(max_body_bytes=100), hot=HOT_SHARE)) as client:
         answer = client.post("/v1/scores", content=b" " * 101)
         assert answer.status_code == 413 and "larger than 100 bytes" in answer.json()["error"]
         assert client.post("/v1/scores", content=b" " * 100).status_code == 400  # read, and not JSON
         unending = client.post("/v1/scores", content=b"", headers={"Content-Length": "9" * 5000})
         assert unending.status_code == 413
-    with AppClient(create_app(scorer, ScorerServiceOptions(max_body_bytes=100))) as client:
+    with AppClient(create_app(scorer, ScorerServiceOptions(max_body_bytes=100), hot=HOT_SHARE)) as client:
         assert client.post("/v1/scores", content=_in_parts(b" " * 60, b" " * 41)).status_code == 413
         assert client.post("/v1/scores", content=_in_parts(b" " * 60, b" " * 40)).status_code == 400
 
@@ -41,7 +42,7 @@ def test_a_body_is_refused_by_its_length_or_if_it_trickles_in(scorer: FakeScorer
             yield b" "
             await asyncio.sleep(0.01)
 
-    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=0.2))) as client:
+    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=0.2), hot=HOT_SHARE)) as client:
         answer = client.post("/v1/scores", content=trickle())
     assert answer.status_code == 408 and "did not arrive within 0.2 s" in answer.json()["error"]
 
@@ -53,7 +54,7 @@ def test_an_answer_that_takes_too_long_is_given_up(scorer: FakeScorer) -> None:
         release.wait(20)
 
     scorer.fail = wait
-    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=0.2))) as client:
+    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=0.2), hot=HOT_SHARE)) as client:
         answer = client.get("/v1/nodes")
         assert answer.status_code == 503 and "no answer within 0.2 s" in answer.json()["error"]
         assert int(answer.headers["retry-after"]) > 0
@@ -65,7 +66,7 @@ def test_an_answer_that_takes_too_long_is_given_up(scorer: FakeScorer) -> None:
 
 def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_not(scorer: FakeScorer) -> None:
     scorer.fail = lambda: time.sleep(0.6)
-    with AppClient(create_app(scorer, ScorerServiceOptions(max_concurrent=2))) as client:
+    with AppClient(create_app(scorer, ScorerServiceOptions(max_concurrent=2), hot=HOT_SHARE)) as client:
         answers = client.together(
             *[("GET", "/v1/nodes")] * 5, ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/page.js")
         )
@@ -83,7 +84,7 @@ def test_options_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
 
 
 def test_incomplete_bodies_take_no_place_from_other_requests(scorer: FakeScorer) -> None:
-    with served(create_app(scorer, ScorerServiceOptions(max_concurrent=2))) as url, ExitStack() as stack:
+    with served(create_app(scorer, ScorerServiceOptions(max_concurrent=2), hot=HOT_SHARE)) as url, ExitStack() as stack:
         where = httpx.URL(url)
         head = f"POST /v1/scores HTTP/1.1\r\nHost: {where.netloc.decode()}\r\nContent-Type: application/json\r\n"
         for _ in range(6):

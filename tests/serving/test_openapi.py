@@ -13,6 +13,7 @@ import extender.answer_settings
 import extender.service.extender_app
 import scorer.service.app
 import scorer.service.scorer_service_settings
+from forecast.hot_share import HOT_SHARE
 from testing.app_client import AppClient
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -22,7 +23,7 @@ from tests.serving.served import served
 
 def _scorer() -> FastAPI:
     return scorer.service.app.create_app(
-        FakeScorer(5), scorer.service.scorer_service_settings.ScorerServiceOptions(max_body_bytes=2**20)
+        FakeScorer(5), scorer.service.scorer_service_settings.ScorerServiceOptions(max_body_bytes=2**20), hot=HOT_SHARE
     )
 
 

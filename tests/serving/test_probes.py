@@ -5,6 +5,7 @@ import time
 
 import httpx
 
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from serving.server import Heartbeat, ScorerServer, probe_app
 from serving.server_settings import ServerOptions
@@ -33,7 +34,9 @@ def test_probes_are_answered_while_the_event_loop_is_busy(scorer: FakeScorer) ->
         time.sleep(3)  # on the event loop
 
     started = threading.Event()
-    server = ScorerServer(create_app(scorer), ServerOptions(port=0, probe_port=0), lambda url: started.set())
+    server = ScorerServer(
+        create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0, probe_port=0), lambda url: started.set()
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

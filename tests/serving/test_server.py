@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from base.errors import InputError
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from serving.server import ScorerServer
 from serving.server_settings import ServerOptions
@@ -53,13 +54,13 @@ def _subject(url: str, authority: Authority) -> str:
 
 
 def test_ports_are_found_or_refused_with_the_way_out(scorer: FakeScorer) -> None:
-    with served(create_app(scorer)) as url:
+    with served(create_app(scorer, hot=HOT_SHARE)) as url:
         assert url.startswith("http://127.0.0.1:") and not url.endswith(":0")
         assert httpx.get(f"{url}/v1/nodes").status_code == 200
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"cannot listen on 127.0.0.1:{port} .*choose another port"):
-            ScorerServer(create_app(scorer), ServerOptions(port=port))
+            ScorerServer(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=port))
 
 
 @pytest.mark.parametrize(
@@ -75,14 +76,14 @@ def test_ports_are_found_or_refused_with_the_way_out(scorer: FakeScorer) -> None
 )
 def test_options_that_cannot_work_are_refused(scorer: FakeScorer, options: dict[str, object], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        ScorerServer(create_app(scorer), ServerOptions(**{"port": 0} | options))  # type: ignore[arg-type]
+        ScorerServer(create_app(scorer, hot=HOT_SHARE), ServerOptions(**{"port": 0} | options))  # type: ignore[arg-type]
 
 
 def test_a_key_of_another_certificate_is_refused(scorer: FakeScorer, authority: Authority) -> None:
     certificate, _ = authority.issue("one")
     _, key = authority.issue("two")
     with pytest.raises(InputError, match="cannot be used"):
-        ScorerServer(create_app(scorer), ServerOptions(port=0, tls_cert=certificate, tls_key=key))
+        ScorerServer(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0, tls_cert=certificate, tls_key=key))
 
 
 @pytest.mark.parametrize("names", [(), ("proxy", "other")], ids=["any name", "by name"])
@@ -96,7 +97,7 @@ def test_only_clients_of_the_authority_and_of_these_names_are_let_in(
         *[authority.issue("stranger")] * bool(names),
     ]
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, client_ca=authority.ca, client_names=names)
-    with served(create_app(scorer), options) as url:
+    with served(create_app(scorer, hot=HOT_SHARE), options) as url:
         with httpx.Client(verify=_trusting(authority, *authority.issue("proxy"))) as client:
             assert client.get(f"{url}/v1/nodes").status_code == 200
         for stranger in strangers:
@@ -109,7 +110,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
 ) -> None:
     certificate, key = authority.issue("before", file="server")
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, reload_every=0.05)
-    with served(create_app(scorer), options) as url, httpx.Client(verify=_trusting(authority)) as client:
+    with served(create_app(scorer, hot=HOT_SHARE), options) as url, httpx.Client(verify=_trusting(authority)) as client:
         assert client.get(f"{url}/healthz").status_code == 200
         assert _subject(url, authority) == "before"
         # Half of the pair, then nonsense: the old pair stays.
@@ -152,14 +153,17 @@ def test_a_client_that_never_finishes_its_header_is_hung_up_on() -> None:
 def test_a_client_that_never_ends_its_handshake_is_hung_up_on(scorer: FakeScorer, authority: Authority) -> None:
     certificate, key = authority.issue("server")
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_timeout=0.5)
-    with served(create_app(scorer), options) as url, socket.create_connection(_address(url), timeout=20) as silent:
+    with (
+        served(create_app(scorer, hot=HOT_SHARE), options) as url,
+        socket.create_connection(_address(url), timeout=20) as silent,
+    ):
         assert silent.recv(100) == b""
 
 
 def test_where_too_many_are_agreeing_on_tls_the_oldest_goes(scorer: FakeScorer, authority: Authority) -> None:
     certificate, key = authority.issue("server")
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_timeout=60)
-    with served(create_app(scorer), options) as url, contextlib.ExitStack() as held:
+    with served(create_app(scorer, hot=HOT_SHARE), options) as url, contextlib.ExitStack() as held:
         silent = [
             held.enter_context(socket.create_connection(_address(url), timeout=20)) for _ in range(MOST_HANDSHAKES + 5)
         ]
@@ -186,7 +190,10 @@ def _answered(connection: socket.socket) -> int:
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/nodes", ""], ids=["probes", "questions", "silent"])
 def test_idle_connections_keep_nobody_out(scorer: FakeScorer, path: str) -> None:
-    with served(create_app(scorer), ServerOptions(port=0, connections=10)) as url, contextlib.ExitStack() as held:
+    with (
+        served(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0, connections=10)) as url,
+        contextlib.ExitStack() as held,
+    ):
         for _ in range(30):
             idle = held.enter_context(socket.create_connection(_address(url), timeout=20))
             assert not path or _asked(idle, path) == 200
@@ -195,7 +202,10 @@ def test_idle_connections_keep_nobody_out(scorer: FakeScorer, path: str) -> None
 
 
 def test_strangers_make_room_before_those_who_were_let_in(scorer: FakeScorer) -> None:
-    with served(create_app(scorer), ServerOptions(port=0, connections=10)) as url, contextlib.ExitStack() as held:
+    with (
+        served(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0, connections=10)) as url,
+        contextlib.ExitStack() as held,
+    ):
         known, *strangers = (held.enter_context(socket.create_connection(_address(url), timeout=20)) for _ in range(10))
         assert _asked(known, "/v1/nodes") == 200
         for stranger in strangers:
@@ -213,7 +223,10 @@ def test_a_request_at_work_is_not_cut_off_by_new_connections(scorer: FakeScorer)
         assert go_on.wait(20)
 
     scorer.fail = work
-    with served(create_app(scorer), ServerOptions(port=0, connections=3)) as url, contextlib.ExitStack() as held:
+    with (
+        served(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0, connections=3)) as url,
+        contextlib.ExitStack() as held,
+    ):
         answers: list[int] = []
         asking = held.enter_context(socket.create_connection(_address(url), timeout=20))
         thread = threading.Thread(target=lambda: answers.append(_asked(asking, "/v1/nodes")))
@@ -240,7 +253,10 @@ def test_a_client_whose_header_does_not_end_is_hung_up_on_before_it_fills_the_me
     scorer: FakeScorer, start: bytes
 ) -> None:
     piece = b"x" * 65_536
-    with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as endless:
+    with (
+        served(create_app(scorer, hot=HOT_SHARE)) as url,
+        socket.create_connection(_address(url), timeout=20) as endless,
+    ):
         endless.sendall(start)
         with pytest.raises(ConnectionError):
             _send(endless, piece * 400)  # 25 MiB: more than all buffers on the way
@@ -260,17 +276,17 @@ def _chunked(size: int, count: int) -> bytes:
 
 
 def test_chunks_are_read_unless_they_are_mostly_frames_or_answers_are_not_awaited(scorer: FakeScorer) -> None:
-    with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as slow:
+    with served(create_app(scorer, hot=HOT_SHARE)) as url, socket.create_connection(_address(url), timeout=20) as slow:
         slow.sendall(_chunked(100, 20_000))
         assert slow.recv(100).startswith(b"HTTP/1.1 400 ")  # spaces are no JSON
     with (
-        served(create_app(scorer)) as url,
+        served(create_app(scorer, hot=HOT_SHARE)) as url,
         socket.create_connection(_address(url), timeout=20) as slow,
         pytest.raises(ConnectionError),
     ):
         _send(slow, _chunked(1, 4_000_000))  # more than all buffers on the way
     ask, last = b"GET /page.js HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /page.js HTTP/1.1\r\nConnection: close\r\n\r\n"
-    with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as hasty:
+    with served(create_app(scorer, hot=HOT_SHARE)) as url, socket.create_connection(_address(url), timeout=20) as hasty:
         received = b""
         with contextlib.suppress(ConnectionError):
             hasty.sendall(ask * 1000 + last)
@@ -280,7 +296,7 @@ def test_chunks_are_read_unless_they_are_mostly_frames_or_answers_are_not_awaite
 
 
 def test_an_open_path_waits_for_no_body(scorer: FakeScorer) -> None:
-    with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=5) as slow:
+    with served(create_app(scorer, hot=HOT_SHARE)) as url, socket.create_connection(_address(url), timeout=5) as slow:
         slow.sendall(b"GET /page.js HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
         assert _answered(slow) == 200
         slow.sendall(b"x" * 10)

@@ -14,7 +14,6 @@ from base.errors import InputError, StoreError
 from base.object_store import open_store
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
-from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.published_models import Registry
 from forecast.resources import HOT_RESOURCES, RESOURCES
@@ -83,8 +82,8 @@ class PeaksView:
     hottest: tuple[HotNode, ...]
     nodes: DrawnCurves
     services: DrawnCurves
+    hot: float
     adopted: date | None = None
-    hot: float = HOT_SHARE
 
     @property
     def model(self) -> DayForecast:
@@ -100,7 +99,7 @@ def peaks_view(
     days: int = DEFAULT_DAYS,
     top: int = DEFAULT_TOP,
     adopted: date | None = None,
-    hot: float = HOT_SHARE,
+    hot: float,
     fit: Fit | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> PeaksView:

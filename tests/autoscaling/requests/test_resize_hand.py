@@ -15,6 +15,7 @@ from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RE
 from autoscaling.requests.proven_records import SECRET, RecordKey, read_key
 from autoscaling.requests.resize_hand import ResizeHand
 from base.errors import ForecastError
+from forecast.hot_share import HOT_SHARE
 from forecast.service_key import ServiceKey
 from kube.client.kubernetes_client import api_client
 from kube.objects.quantity import parse_quantity
@@ -70,7 +71,7 @@ class Site:
     ) -> ResizeHand:
         """A new one, as after a restart."""
         asked = RequestOptions(resize=ResizeOptions(**{"enabled": True, "service_share": 1.0, **options}))
-        return ResizeHand(recorder or self.session, asked, free=lambda: free)
+        return ResizeHand(recorder or self.session, asked, free=lambda: free, hot=HOT_SHARE)
 
     def act(self, hand: Hand, now: float) -> None:
         self.session.submit(hand.act(AHEAD, now)).result(LONG)

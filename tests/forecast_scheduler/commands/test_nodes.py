@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
@@ -33,7 +34,7 @@ def url(evening: Evening) -> Iterator[str]:
         scorer.tables.measure()
         scorer.tables.tick()
         scorer.tables.refresh_overview()
-        with served(create_app(scorer)) as url:
+        with served(create_app(scorer, hot=HOT_SHARE)) as url:
             yield url
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from rebalancer.trajectory.trajectories import RULES, Trajectories, trajectories
@@ -37,4 +38,5 @@ def played(
         options=TrajectoryOptions(forecast="last_week", **options),
         rebalance=rebalance.replace(budget=rebalance.budget.replace(share=budget)),
         rules=rules,
+        hot=HOT_SHARE,
     )

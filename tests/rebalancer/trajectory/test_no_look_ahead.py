@@ -11,6 +11,7 @@ import pytest
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from rebalancer.trajectory.play import NIGHT_SLOT
 from rebalancer.trajectory.trajectories import (
@@ -53,6 +54,7 @@ def play(cluster: tuple[History, PodUsage], forecast: Literal["model", "last_wee
         days=DAYS,
         options=TrajectoryOptions(release=0.2, forecast=forecast, fit_nights=2),
         rebalance=rebalance.replace(budget=rebalance.budget.replace(share=0.11)),
+        hot=HOT_SHARE,
     )
 
 

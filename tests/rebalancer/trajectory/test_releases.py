@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from rebalancer.trajectory.trajectories import daily_releases
 from scorer.replay.recording import Recording, record
 from scorer.replay.window import replay_window
@@ -16,7 +17,7 @@ from tests.scorer.replay.small_cluster import N_SERVICES, small_cluster
 @pytest.fixture(scope="module")
 def recording() -> Recording:
     history, pods = small_cluster()
-    return record(history, pods, replay_window(history))
+    return record(history, pods, replay_window(history), hot=HOT_SHARE)
 
 
 @pytest.mark.parametrize(("share", "days", "released"), [(0.0, 7, 0), (0.2, 5, 5), (0.1, 10, 5), (1.0, 3, 15)])

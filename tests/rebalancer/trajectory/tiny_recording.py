@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.recording import Recording
 
@@ -52,4 +53,5 @@ def tiny_recording(
         assumed=np.zeros((n_nodes, n_resources), dtype=np.bool_),
         allocatable=capacity[:, :2].copy(),
         service_requests=np.full((n_services, 2), requests),
+        hot=HOT_SHARE,
     )

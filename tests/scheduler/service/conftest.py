@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
 from profiles.gpu.tide.tide_bodies import TIDE_BODIES
@@ -57,6 +58,7 @@ def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: Scheduling
             tenants_router(lambda n_hours: TenantsReport(0.0)),
         ],
         bodies=(*bodies_of(jobs_plan_answers), *TIDE_BODIES, *bodies_of(tenant_routes)),
+        hot=HOT_SHARE,
     )
     with AppClient(app) as client:
         yield client

@@ -12,6 +12,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
+from forecast.hot_share import HOT_SHARE
 from scheduler.scheduling_metrics import SchedulingMetrics
 from scheduler.service.scheduling_app import create_app
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
@@ -26,7 +27,7 @@ OURS = ("/v1/queue", "/v1/status", "/healthz", "/readyz")
 def url() -> Iterator[str]:
     scheduling = SimpleScheduling()
     scheduling.pods = [queued("cart-1")]
-    with served(create_app(FakeScorer(2), scheduling, SchedulingMetrics())) as url:
+    with served(create_app(FakeScorer(2), scheduling, SchedulingMetrics(), hot=HOT_SHARE)) as url:
         yield url
 
 

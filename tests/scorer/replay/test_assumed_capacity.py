@@ -10,6 +10,7 @@ import pytest
 from base.arrays import Floats32
 from forecast.assumed_capacity import assumed_capacities
 from forecast.history import History
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, DISK, MEMORY
 from scorer.replay.recording import Recording, record
 from scorer.replay.replay_figures import figures_of
@@ -23,7 +24,7 @@ def recorded(usage: Floats32 | None = None) -> tuple[History, Recording]:
     capacity = history.capacity.copy()
     capacity[:, CPU], capacity[:, DISK] = 8.8, np.nan
     history = replace(history, capacity=capacity, node_usage=history.node_usage if usage is None else usage)
-    return history, record(history, pods, replay_window(history, None, 7))
+    return history, record(history, pods, replay_window(history, None, 7), hot=HOT_SHARE)
 
 
 def test_rules_weigh_an_assumed_capacity_learned_before_the_window() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from forecast.fit import fit
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import DISK
 from scorer.replay.preparation import forecast_with
 from scorer.replay.recording import LARGEST_ERROR
@@ -70,7 +71,7 @@ def hidden() -> tuple[History, PodUsage]:
 
 @pytest.fixture(scope="module")
 def played(hidden: tuple[History, PodUsage]) -> Replay:
-    return replay(*hidden, forecast_with(fit), seed=3, ladder=False)
+    return replay(*hidden, forecast_with(fit), seed=3, ladder=False, hot=HOT_SHARE)
 
 
 def test_a_node_keeps_what_no_pod_causes_and_the_rest_moves_with_the_pods(

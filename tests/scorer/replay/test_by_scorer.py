@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from forecast.fit import fit
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.resources import LOG
 from forecast.service_key import service_of_pod
@@ -37,7 +38,9 @@ def model() -> PeakModel:
 
 
 def played(setup: ScorerSetup | None) -> Replay:
-    return replay(*small_cluster(), forecast_with(lambda known: model()), seed=3, ladder=False, setup=setup)
+    return replay(
+        *small_cluster(), forecast_with(lambda known: model()), seed=3, ladder=False, setup=setup, hot=HOT_SHARE
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +71,10 @@ def test_the_scorer_stands_before_the_oracle_close_to_the_forecast_and_by_its_we
     assert ours.unplaced == forecast.unplaced
     assert list(by_default.figures) == [*RULES[:-1], CONFIGURED, "oracle"]
     assert CONFIGURED not in played(None).figures
-    assert CONFIGURED not in replay(*small_cluster(), simple_forecast, days=2, ladder=False, setup=DEFAULT).figures
+    assert (
+        CONFIGURED
+        not in replay(*small_cluster(), simple_forecast, days=2, ladder=False, setup=DEFAULT, hot=HOT_SHARE).figures
+    )
     # Stacking by requests fills the nodes one after the other.
     stacked = played(STACKING)
     assert stacked.figures[CONFIGURED].peak_cv["cpu"] > 2 * by_default.figures[CONFIGURED].peak_cv["cpu"]
@@ -85,7 +91,7 @@ def test_capacities_of_the_settings_and_every_kind_of_owner_are_found() -> None:
     history, pods = small_cluster()
     assert np.isnan(history.capacity[:, LOG]).all()
     window = replay_window(history)
-    recording = record(history, pods, window)
+    recording = record(history, pods, window, hot=HOT_SHARE)
     setup = ScorerSetup(ScorerOptions(capacities=MappingProxyType({"log": 1e6})))
     rule = ByScorer(setup, model(), history, window, recording)
     with rule._scorer.tables.reading() as cluster:
@@ -95,7 +101,7 @@ def test_capacities_of_the_settings_and_every_kind_of_owner_are_found() -> None:
     kinds = ("Deployment", "Rollout", "CronJob", "Job", "Pod")
     services = tuple(replace(key, kind=kind) for key, kind in zip(history.services, kinds, strict=True))
     changed = replace(history, services=services)
-    recording = record(changed, replace(pods, services=services), window)
+    recording = record(changed, replace(pods, services=services), window, hot=HOT_SHARE)
     rule = ByScorer(DEFAULT, replace(model(), services=services), changed, window, recording)
     for index in np.cumsum(REPLICAS).tolist():
         pod = rule._pod(index - 1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from base.arrays import Floats
+from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.curves import at_requests, from_model, last_week, true_future
@@ -108,7 +109,7 @@ def test_a_model_becomes_curves_over_the_window_with_wider_bounds_as_it_ages() -
 def test_the_true_future_is_a_mean_and_a_part_of_a_forecast_its_half_hours() -> None:
     history, pods = small_cluster()
     window = replay_window(history)
-    curves = true_future(record(history, pods, window), np.zeros(N_SERVICES, dtype=bool))
+    curves = true_future(record(history, pods, window, hot=HOT_SHARE), np.zeros(N_SERVICES, dtype=bool))
     expected = window.cut(history.usage_per_pod[:, :, window.first_day : window.first_day + len(window.days)])
     np.testing.assert_allclose(curves.mean[:, CPU], expected[:, CPU], rtol=1e-5)
     history, _ = small_cluster()

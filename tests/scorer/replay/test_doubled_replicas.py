@@ -8,6 +8,7 @@ import pytest
 from base.arrays import Floats
 from forecast.fit import fit
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU
 from scorer.replay.preparation import SLOTS_BEFORE, doubled_replicas, forecast_with
 from scorer.replay.replay import Replay, replay
@@ -41,7 +42,9 @@ def test_twice_the_replicas_share_the_load_and_the_requests_of_their_service() -
 @pytest.fixture(scope="module")
 def as_it_was_and_doubled() -> tuple[Replay, Replay]:
     told = forecast_with(fit)
-    return replay(*small_cluster(), told, seed=3, ladder=False), replay(*changed(), told, seed=3, ladder=False)
+    return replay(*small_cluster(), told, seed=3, ladder=False, hot=HOT_SHARE), replay(
+        *changed(), told, seed=3, ladder=False, hot=HOT_SHARE
+    )
 
 
 @pytest.mark.parametrize(("rule", "share"), [("last_week", 1.0), ("forecast", 0.5), ("oracle", 0.5)])

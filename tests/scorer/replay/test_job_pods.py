@@ -10,6 +10,7 @@ import pytest
 
 from base.arrays import Floats
 from forecast.fit import fit
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.replay.curves import CurveForecast, JobPods, last_week, last_weeks_runs
@@ -140,7 +141,7 @@ def nightly(tmp_path_factory: pytest.TempPathFactory) -> HistoryFiles:
 def played(nightly: HistoryFiles) -> Replay:
     history = nightly.history()
     pods = nightly.pod_usage(history.days[0], history.days[-1])
-    return replay(history, pods, forecast_with(fit), seed=1, ladder=False)
+    return replay(history, pods, forecast_with(fit), seed=1, ladder=False, hot=HOT_SHARE)
 
 
 def test_evenings_are_even_beside_jobs_and_their_runs_are_known(played: Replay, nightly: HistoryFiles) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from base.arrays import AnyFloats, Floats32
 from forecast.fit import fit
 from forecast.history import History, Placements, PodUsage
+from forecast.hot_share import HOT_SHARE
 from scorer.replay.preparation import forecast_with
 from scorer.replay.replay import replay
 from scorer.replay.window import flat, replay_window
@@ -69,8 +70,8 @@ def another_future() -> tuple[History, PodUsage]:
 
 def test_no_rule_but_the_oracle_sees_what_comes_after_the_placement() -> None:
     told = forecast_with(fit)
-    as_it_was = replay(*small_cluster(), told, seed=3, ladder=False)
-    otherwise = replay(*another_future(), told, seed=3, ladder=False)
+    as_it_was = replay(*small_cluster(), told, seed=3, ladder=False, hot=HOT_SHARE)
+    otherwise = replay(*another_future(), told, seed=3, ladder=False, hot=HOT_SHARE)
     n = sum(REPLICAS)
     for played in (as_it_was, otherwise):
         assert (played.recording.birth[:n] == 0).all()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from base.arrays import Ints
+from forecast.hot_share import HOT_SHARE
 from scorer.replay.placed_together import ByCurvesTogether
 from scorer.replay.preparation import Prepared, by_curves, prepare
 from scorer.replay.replay_rules import ReplayedPod, ReplayState
@@ -18,7 +19,7 @@ from tests.scorer.replay.small_cluster import small_cluster
 
 @pytest.fixture(scope="module")
 def prepared() -> Prepared:
-    return prepare(*small_cluster(), simple_forecast)
+    return prepare(*small_cluster(), simple_forecast, hot=HOT_SHARE)
 
 
 def together(prepared: Prepared, most: int = 1_000) -> ByCurvesTogether:

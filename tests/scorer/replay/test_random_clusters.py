@@ -10,6 +10,7 @@ import pytest
 
 from forecast.fit import fit
 from forecast.history import History, PodUsage
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU
 from scorer.replay.preparation import forecast_with
 from scorer.replay.replay import RULES, replay
@@ -34,7 +35,7 @@ def with_holes(history: History, pods: PodUsage, rng: np.random.Generator) -> tu
 @pytest.mark.parametrize("seed", range(40))
 def test_every_rule_carries_the_same_load_whatever_is_missing(seed: int) -> None:
     history, pods = with_holes(*small_cluster(seed), np.random.default_rng(seed))
-    played = replay(history, pods, forecast_with(fit), seed=seed, ladder=False)
+    played = replay(history, pods, forecast_with(fit), seed=seed, ladder=False, hot=HOT_SHARE)
     json.dumps(played.to_json(), allow_nan=False)
     loads = [played.playbacks[rule].node_load(played.recording)[:, CPU].sum() for rule in RULES]
     np.testing.assert_allclose(loads, loads[0], rtol=1e-6)

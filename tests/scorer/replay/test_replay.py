@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from base.errors import InputError, NotEnoughHistory
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU
 from scorer.replay.recording import record
 from scorer.replay.replay import LADDER, RULES, Replay, replay
@@ -25,7 +26,7 @@ from tests.scorer.replay.small_cluster import N_DAYS, REPLICAS, by_day, curves, 
 @pytest.fixture(scope="module")
 def played() -> Replay:
     history, pods = small_cluster()
-    return replay(history, pods, simple_forecast, seed=3)
+    return replay(history, pods, simple_forecast, seed=3, hot=HOT_SHARE)
 
 
 def test_a_window_is_the_last_0400_that_leaves_the_days_and_lies_in_the_history() -> None:
@@ -73,10 +74,10 @@ def test_all_rules_fit_requests_and_the_forecast_comes_close_to_the_true_future(
 
 def test_the_same_seed_gives_the_same_placement(played: Replay) -> None:
     history, pods = small_cluster()
-    again = replay(history, pods, simple_forecast, seed=3, ladder=False)
+    again = replay(history, pods, simple_forecast, seed=3, ladder=False, hot=HOT_SHARE)
     for name, playback in again.playbacks.items():
         np.testing.assert_array_equal(playback.node, played.playbacks[name].node)
-    other = replay(history, pods, simple_forecast, seed=4, ladder=False)
+    other = replay(history, pods, simple_forecast, seed=4, ladder=False, hot=HOT_SHARE)
     assert any((other.playbacks[name].node != again.playbacks[name].node).any() for name in other.playbacks)
 
 
@@ -87,7 +88,7 @@ def test_changing_the_future_changes_no_placement_but_the_oracles(played: Replay
     cpu = curves()
     cpu[:, moment:] = cpu[::-1, moment:] * 3  # services swap their curves
     history, pods = small_cluster(cpu=cpu)
-    changed = replay(history, pods, simple_forecast, seed=3)
+    changed = replay(history, pods, simple_forecast, seed=3, hot=HOT_SHARE)
     decided = played.recording.birth <= 2 * hours_later
     assert decided.sum() >= sum(REPLICAS)
     for name in played.playbacks:
@@ -112,7 +113,7 @@ def test_nodes_that_vanished_or_have_no_size_take_no_part() -> None:
         capacity=capacity,
         allocatable=allocatable,
     )
-    played = replay(changed, pods, simple_forecast, seed=0)
+    played = replay(changed, pods, simple_forecast, seed=0, hot=HOT_SHARE)
     assert played.recording.nodes.tolist() == [0, 2, 4, 5]
     np.testing.assert_array_equal(played.recording.capacity, history.capacity[[0, 2, 4, 5]])
     for forecast in played.forecasts.values():
@@ -131,13 +132,13 @@ def test_a_node_that_only_just_came_or_went_takes_part() -> None:
     node_usage[2, :, : window.first_day] = np.nan
     alone = replace(history.placements, node=np.zeros_like(history.placements.node))
     changed = replace(history, node_usage=node_usage, placements=alone)
-    assert record(changed, pods, window).nodes.tolist() == [0, 1, 2, 3, 4, 5]
+    assert record(changed, pods, window, hot=HOT_SHARE).nodes.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_pods_that_fit_nowhere_and_unmeasured_slots_are_counted() -> None:
     history, pods = small_cluster()
     tight = replace(history, allocatable=history.allocatable * 0.2)
-    recording = record(tight, pods, replay_window(tight))
+    recording = record(tight, pods, replay_window(tight), hot=HOT_SHARE)
     for rule in (Native(np.random.default_rng(0)), Live()):
         playback = play(recording, rule, seed=0)
         assert playback.unplaced > 0
@@ -146,7 +147,7 @@ def test_pods_that_fit_nowhere_and_unmeasured_slots_are_counted() -> None:
     window = replay_window(history)
     usage = pods.usage.copy()
     usage[0, CPU, window.first_day + 1, 10] = np.nan
-    whole, gappy = (record(history, replace(pods, usage=u), window) for u in (pods.usage, usage))
+    whole, gappy = (record(history, replace(pods, usage=u), window, hot=HOT_SHARE) for u in (pods.usage, usage))
     np.testing.assert_allclose(gappy.load[0, CPU], whole.load[0, CPU], rtol=1e-5)
 
 
@@ -154,21 +155,22 @@ def test_what_no_replay_can_be_made_of_is_refused() -> None:
     history, pods = small_cluster()
     nothing = replace(history, capacity=history.capacity * np.nan, allocatable=history.allocatable * np.nan)
     with pytest.raises(InputError, match="no node has a known CPU or memory capacity"):
-        record(nothing, pods, replay_window(nothing))
+        record(nothing, pods, replay_window(nothing), hot=HOT_SHARE)
     history, pods = small_cluster()
     with pytest.raises(InputError, match="different services"):
-        record(history, replace(pods, services=pods.services[::-1]), replay_window(history))
+        record(history, replace(pods, services=pods.services[::-1]), replay_window(history), hot=HOT_SHARE)
     with pytest.raises(InputError, match="lacks 2026-01-28"):
         record(
             history,
             replace(pods, days=pods.days[:3], present=by_day(np.zeros((len(pods.pods), 144)))),
             replay_window(history),
+            hot=HOT_SHARE,
         )
 
 
 def test_the_page_is_self_contained_and_complete() -> None:
     history, pods = small_cluster()
-    played = replay(history, pods, simple_forecast, at=datetime(2026, 1, 20, 4), days=2)
+    played = replay(history, pods, simple_forecast, at=datetime(2026, 1, 20, 4), days=2, hot=HOT_SHARE)
     page = replay_page(played, history)
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=", page)
     assert page.count("plotly.js v") == 1

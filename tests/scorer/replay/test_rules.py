@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from base.arrays import Floats
+from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.curves import CurveForecast, true_future
 from scorer.replay.recording import Recording, record
@@ -134,7 +135,7 @@ def with_a_pod_born_when_others_die(recording: Recording) -> Recording:
 
 def test_the_true_future_has_no_live_error_when_pods_come_and_go() -> None:
     history, pods = small_cluster()
-    recording = with_a_pod_born_when_others_die(record(history, pods, replay_window(history)))
+    recording = with_a_pod_born_when_others_die(record(history, pods, replay_window(history), hot=HOT_SHARE))
     both = set(recording.birth[recording.birth > 0]) & set(recording.death)
     assert both
     rule = Watched(true_future(recording, np.zeros(N_SERVICES, dtype=bool)), recording.capacity)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from testing.app_client import AppClient
@@ -19,5 +20,5 @@ def scorer() -> FakeScorer:
 
 @pytest.fixture
 def client(scorer: FakeScorer) -> Iterator[AppClient]:
-    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=5))) as client:
+    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=5), hot=HOT_SHARE)) as client:
         yield client

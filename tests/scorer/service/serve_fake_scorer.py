@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.server import serve
@@ -16,7 +17,7 @@ from tests.scorer.service.fake_scorer import FakeScorer
 
 def main() -> None:
     port, drain = (float(argument) for argument in [*sys.argv[1:], "0", "0"][:2])
-    app = create_app(FakeScorer(), ScorerServiceOptions(max_body_bytes=2**20, deadline=10))
+    app = create_app(FakeScorer(), ScorerServiceOptions(max_body_bytes=2**20, deadline=10), hot=HOT_SHARE)
     options = ServerOptions(port=int(port), drain=drain, header_timeout=1.0)
     serve(app, options, lambda url: print(url, flush=True))
 

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster.degradation import Level
+from forecast.hot_share import HOT_SHARE
 from forecast.model_findings import ModelFinding
 from scorer.service.app import create_app
 from scorer.service.scorer_service_metrics import ScorerServiceMetrics
@@ -93,7 +94,7 @@ def test_stages_of_an_answer_are_timed(client: AppClient) -> None:
 
 def test_series_can_be_switched_off_and_names_are_escaped(scorer: FakeScorer) -> None:
     options = ScorerServiceOptions(node_metrics=False, service_metrics=False)
-    with AppClient(create_app(scorer, options)) as client:
+    with AppClient(create_app(scorer, options, hot=HOT_SHARE)) as client:
         text = client.get("/metrics").text
     assert "forecast_degradation_level 0.0" in text
     assert "forecast_node_" not in text and "forecast_service_" not in text

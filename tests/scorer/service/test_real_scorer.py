@@ -11,6 +11,7 @@ import pytest
 
 from cluster.state_source import StateSource
 from cluster.tables.cluster_file import parse_cluster
+from forecast.hot_share import HOT_SHARE
 from kube.decoding.decoding import Kind
 from scorer.scorer import Scorer
 from scorer.scorer_api import ScorerApi
@@ -56,7 +57,7 @@ def real() -> Scorer:
 @pytest.fixture
 def asked(real: Scorer) -> Iterator[AppClient]:
     api: ScorerApi = real  # mypy compares the two here
-    with AppClient(create_app(api)) as client:
+    with AppClient(create_app(api, hot=HOT_SHARE)) as client:
         yield client
 
 

@@ -11,6 +11,7 @@ from pathlib import Path, PosixPath
 import httpx
 import pytest
 
+from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.routes import page_and_report
 from scorer.service.scorer_service_settings import ScorerServiceOptions
@@ -21,7 +22,7 @@ PAGE = "<!doctype html><p>the report</p>"
 
 
 def asked(report: Path | None) -> AppClient:
-    return AppClient(create_app(FakeScorer(2), ScorerServiceOptions(report=report)))
+    return AppClient(create_app(FakeScorer(2), ScorerServiceOptions(report=report), hot=HOT_SHARE))
 
 
 def test_the_report_is_served_sandboxed_and_read_anew(tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ class HungPath(PosixPath):
 
 def test_a_report_on_a_hung_mount_does_not_hold_up_probes() -> None:
     async def story() -> None:
-        app = create_app(FakeScorer(2), ScorerServiceOptions(report=HungPath("/mount/report.html")))
+        app = create_app(FakeScorer(2), ScorerServiceOptions(report=HungPath("/mount/report.html")), hot=HOT_SHARE)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scorer") as client:
             status = asyncio.create_task(client.get("/v1/status"))
             assert await asyncio.to_thread(HungPath.looked_at.wait, 20)

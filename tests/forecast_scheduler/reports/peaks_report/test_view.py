@@ -17,6 +17,7 @@ from cluster.degradation import widening
 from forecast.artefact import NoModel
 from forecast.calendar import Calendar
 from forecast.history import History
+from forecast.hot_share import HOT_SHARE
 from forecast.published_models import Registry
 from forecast.resources import CPU
 from forecast_scheduler.reports.peaks_report.origins import Origin
@@ -27,7 +28,7 @@ from tests.forecast_scheduler.reports.peaks_report.nights import MADE, N_DAYS, h
 
 
 def view_of(registry: Registry, known: History | None = None, **options: Any) -> PeaksView:
-    return peaks_view(known or history(), registry, made=MADE, **{"days": 5, **options})
+    return peaks_view(known or history(), registry, made=MADE, **{"days": 5, "hot": HOT_SHARE, **options})
 
 
 def origins_of(view: PeaksView) -> list[str]:
