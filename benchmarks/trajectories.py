@@ -32,6 +32,9 @@ from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster, read
 from benchmarks.clusters.replicated import NodeSizes
 from benchmarks.clusters.resized import on_nodes_of
 from benchmarks.harness import command_line, finish, print_aims
+from benchmarks.movers.low_node_load import LowNodeLoad
+from benchmarks.movers.low_node_utilization import LowNodeUtilization
+from benchmarks.movers.relieve_and_migrate import RelieveAndMigrate
 from forecast.fit import fit
 from forecast.history import History
 from forecast.hot_share import HOT_SHARE
@@ -39,10 +42,10 @@ from forecast.model import PeakModel
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
-    LOW_NODE_LOAD,
     MOVES,
     PLACEMENT_AND_MOVES,
     UNTOUCHED,
+    MadeMover,
     Trajectories,
     trajectories,
     trajectory_window,
@@ -52,6 +55,14 @@ from trainer.history.files import HistoryFiles
 SAMPLE: Final = Path(__file__).parents[1] / "data" / "sample"
 NIGHTS: Final = 3
 """Nights after which a cluster should be mended."""
+
+LOW_NODE_LOAD: Final = "low_node_load"
+OTHERS: Final[Mapping[str, MadeMover]] = {
+    "low_node_utilization": LowNodeUtilization,
+    LOW_NODE_LOAD: lambda recording, _: LowNodeLoad(recording),
+    "relieve_and_migrate": RelieveAndMigrate,
+}
+"""Movers of other tools, which act by live load."""
 
 REMOVED, PER_NIGHT, PER_PREVENTED = 0.94, 0.015, 0.2
 
@@ -139,7 +150,15 @@ def measure(name: str, directory: Path, asked: argparse.Namespace) -> Iterator[C
         for seed in range(asked.seeds):
             options = TrajectoryOptions(release=release, fit_nights=asked.fit_nights)
             played = trajectories(
-                history, pods, fit_once, days=asked.days, seed=seed, options=options, rebalance=rebalance, hot=HOT_SHARE
+                history,
+                pods,
+                fit_once,
+                days=asked.days,
+                seed=seed,
+                options=options,
+                rebalance=rebalance,
+                others=OTHERS,
+                hot=HOT_SHARE,
             )
             yield cell_of(name, played)
 

@@ -10,9 +10,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from base.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats32, Ints
 from base.progress import Progress, silent
-from cluster.predicted.unknown_capacity import limited
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from rebalancer.cooldown import PastMove
 from scorer.replay.recording import Recording
@@ -181,32 +180,3 @@ def _move(
     moves.append(PlayedMove(slot // SLOTS_PER_DAY, source, slot))
     landed = int(cluster.node[pod])
     return MadeMove(slot, pod, source, landed, is_return=any(move.source == landed for move in moves))
-
-
-@dataclass(frozen=True, slots=True)
-class LiveCluster:
-    """Usage as share of capacity; 0 where a node has no limit.
-
-    pods       : (n_pods,) those that run and may be evicted: no runs of Jobs
-    node       : (n_pods,) rows of their nodes
-    node_share : (n_nodes, n_resources)
-    pod_usage  : (n_pods, n_resources) base units
-    per_capacity : (n_nodes, n_resources) 1 / capacity; 0 = no limit
-    """
-
-    pods: Ints
-    node: Ints
-    node_share: Floats
-    pod_usage: Floats
-    per_capacity: Floats
-
-
-def live_cluster(slot: int, cluster: RunningCluster, recording: Recording) -> LiveCluster:
-    """The cluster as metrics show it at the beginning of a half hour."""
-    pods = cluster.running
-    pods = pods[~recording.ending[recording.service[pods]]]
-    capacity = recording.known_capacity
-    limits = limited(capacity)
-    per_capacity = np.where(limits, 1.0 / np.where(limits, capacity, 1.0), 0.0)
-    usage = recording.live[pods] if slot == 0 else recording.load[pods, :, slot - 1].astype(np.float64)
-    return LiveCluster(pods, cluster.node[pods], cluster.state.live_usage * per_capacity, usage, per_capacity)

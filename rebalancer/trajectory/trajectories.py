@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, time
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -22,11 +23,8 @@ from rebalancer.trajectory.daily_outlook import (
     DailyForecasts,
     PlacingByForecasts,
 )
-from rebalancer.trajectory.low_node_load import LowNodeLoad
-from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
 from rebalancer.trajectory.night_mover import NightMover
 from rebalancer.trajectory.play import Mover, NoMover, Trajectory, play_days
-from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate
 from scorer.replay.curves import true_future, true_runs
 from scorer.replay.preparation import FitModel, check_limits, ties
 from scorer.replay.recording import Recording, attribute_usage, record
@@ -54,27 +52,18 @@ def daily_releases(recording: Recording, n_days: int, share: float, seed: int) -
 
 UNTOUCHED, PLACEMENT, MOVES, PLACEMENT_AND_MOVES = "untouched", "placement", "moves", "placement_and_moves"
 
-LOW_NODE_UTILIZATION, LOW_NODE_LOAD, RELIEVE_AND_MIGRATE = (
-    "low_node_utilization",
-    "low_node_load",
-    "relieve_and_migrate",
-)
+RULES: Final = (UNTOUCHED, PLACEMENT, MOVES, PLACEMENT_AND_MOVES, CLAIRVOYANT)
 
-RULES: Final = (
-    UNTOUCHED,
-    PLACEMENT,
-    MOVES,
-    PLACEMENT_AND_MOVES,
-    LOW_NODE_UTILIZATION,
-    LOW_NODE_LOAD,
-    RELIEVE_AND_MIGRATE,
-    CLAIRVOYANT,
-)
+MadeMover = Callable[[Recording, int], Mover]
+"""Makes a mover of other tools from a recording and a seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectories:
-    """What came of every rule, in the order of RULES. budget: share of the pods that a plan may move in a night."""
+    """What came of every rule, in the order of RULES, then of other movers.
+
+    budget : share of the pods that a plan may move in a night
+    """
 
     window: ReplayWindow
     seed: int
@@ -148,6 +137,7 @@ def trajectories(
     options: TrajectoryOptions,
     rebalance: RebalanceOptions,
     rules: Collection[str] = RULES,
+    others: Mapping[str, MadeMover] = {},
     hot: float,
     progress: Progress = silent,
 ) -> Trajectories:
@@ -158,6 +148,7 @@ def trajectories(
     rebalance : how plans are made; its mode does not count
     fit       : makes a model of a history; called for each day that the options ask a model for
     rules     : that are played, UNTOUCHED among them
+    others    : movers that are played in addition, by name; kube-scheduler's defaults place what they evict
     hot       : share of its capacity above which a node is hot
     """
     window = trajectory_window(history, days)
@@ -173,10 +164,13 @@ def trajectories(
     rebalance = rebalance.replace(planning=rebalance.planning.replace(improvement_effort=options.improvement_effort))
     releases = daily_releases(recording, days, options.release, seed)
     namespace = _namespaces(history)
+    played = {
+        name: made for name, made in _rules(recording, forecasts, namespace, seed, rebalance).items() if name in rules
+    }
+    played |= {name: (lambda: Native(ties(seed)), partial(mover, recording, seed)) for name, mover in others.items()}
     by_rule = {
         name: play_days(recording, rule(), mover(), releases, seed=seed, progress=progress, stage=f"trajectory: {name}")
-        for name, (rule, mover) in _rules(recording, forecasts, namespace, seed, rebalance).items()
-        if name in rules
+        for name, (rule, mover) in played.items()
     }
     return Trajectories(window, seed, options, rebalance.budget.share, recording, by_rule)
 
@@ -217,9 +211,6 @@ def _rules(
         PLACEMENT: (by_forecast, NoMover),
         MOVES: (native, planned),
         PLACEMENT_AND_MOVES: (by_forecast, planned),
-        LOW_NODE_UTILIZATION: (native, lambda: LowNodeUtilization(recording, seed)),
-        LOW_NODE_LOAD: (native, lambda: LowNodeLoad(recording)),
-        RELIEVE_AND_MIGRATE: (native, lambda: RelieveAndMigrate(recording, seed)),
         CLAIRVOYANT: (by_truth, planned_by_truth),
     }
 

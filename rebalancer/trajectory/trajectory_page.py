@@ -18,12 +18,9 @@ from base.html_report import embedded_plot, html_report
 from forecast.history import History
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
-    LOW_NODE_LOAD,
-    LOW_NODE_UTILIZATION,
     MOVES,
     PLACEMENT,
     PLACEMENT_AND_MOVES,
-    RELIEVE_AND_MIGRATE,
     UNTOUCHED,
     Trajectories,
 )
@@ -34,9 +31,6 @@ LABELS: Final = {
     PLACEMENT: "placed by the forecast",
     MOVES: "moved by the forecast at night",
     PLACEMENT_AND_MOVES: "placed and moved by the forecast",
-    LOW_NODE_UTILIZATION: "descheduler LowNodeUtilization",
-    LOW_NODE_LOAD: "Koordinator LowNodeLoad",
-    RELIEVE_AND_MIGRATE: "KubeVirtRelieveAndMigrate",
     CLAIRVOYANT: "true future",
 }
 
@@ -45,9 +39,6 @@ _COLOURS: Final = {
     PLACEMENT: "#7d8ca3",
     MOVES: "#57b8a5",
     PLACEMENT_AND_MOVES: "#1f7a8c",
-    LOW_NODE_UTILIZATION: "#e0a458",
-    LOW_NODE_LOAD: "#9067c6",
-    RELIEVE_AND_MIGRATE: "#c97b9b",
     CLAIRVOYANT: "#946c3c",
 }
 

@@ -142,9 +142,6 @@ def test_a_trajectory_writes_every_rule_by_day(
         "placement",
         "moves",
         "placement_and_moves",
-        "low_node_utilization",
-        "low_node_load",
-        "relieve_and_migrate",
         "clairvoyant",
     ]
     for rule in figures["rules"].values():
@@ -157,7 +154,7 @@ def test_a_trajectory_writes_every_rule_by_day(
     page = report.read_text()
     assert page.count("plotly.js v") == 1
     assert '<script src="http' not in page
-    assert "Koordinator LowNodeLoad" in page
+    assert "placed and moved by the forecast" in page
     said = capfd.readouterr().out
     assert "placement_and_moves" in said
     assert str(report.resolve()) in said
@@ -193,7 +190,7 @@ def test_the_demo_goes_all_the_way_and_says_where_the_report_lies(
     assert (output / "report.html").exists()
     assert json.loads((output / "replay.json").read_text())["rules"]
     assert json.loads((output / "trajectory.json").read_text())["rules"]["placement_and_moves"]["returns"] == 0
-    assert "Koordinator LowNodeLoad" in (output / "trajectory.html").read_text()
+    assert "placed and moved by the forecast" in (output / "trajectory.html").read_text()
     assert json.loads((output / "backtest.json").read_text())["resources"]
     assert len(Registry(str(output / "models")).versions()) == 1
 

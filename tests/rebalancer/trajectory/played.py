@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from forecast.history import History, PodUsage
 from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
-from rebalancer.trajectory.trajectories import RULES, Trajectories, trajectories
+from rebalancer.trajectory.trajectories import RULES, MadeMover, Trajectories, trajectories
 from tests.scorer.replay.small_cluster import small_cluster
 
 
@@ -23,6 +23,7 @@ def played(
     seed: int = 0,
     days: int = 7,
     rules: Collection[str] = RULES,
+    others: Mapping[str, MadeMover] = {},
     budget: float = 0.11,
     **options: Any,
 ) -> Trajectories:
@@ -38,5 +39,6 @@ def played(
         options=TrajectoryOptions(forecast="last_week", **options),
         rebalance=rebalance.replace(budget=rebalance.budget.replace(share=budget)),
         rules=rules,
+        others=others,
         hot=HOT_SHARE,
     )

@@ -16,8 +16,9 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.movers.live_cluster import live_cluster
 from forecast.resources import HOT_RESOURCES
-from rebalancer.trajectory.play import PlayedMove, Relocation, live_cluster
+from rebalancer.trajectory.play import PlayedMove, Relocation
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 

@@ -23,9 +23,10 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Floats
+from benchmarks.movers.live_cluster import live_cluster
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import CPU, MEMORY
-from rebalancer.trajectory.play import PlayedMove, Relocation, live_cluster
+from rebalancer.trajectory.play import PlayedMove, Relocation
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 

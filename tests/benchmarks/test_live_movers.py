@@ -8,14 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.movers.low_node_load import LowNodeLoad, per_workload
+from benchmarks.movers.low_node_utilization import LowNodeUtilization
+from benchmarks.movers.relieve_and_migrate import RelieveAndMigrate, combined_deviation, cools_down
+from benchmarks.trajectories import OTHERS
 from forecast.resources import CPU as CPU_COLUMN
-from rebalancer.trajectory.low_node_load import LowNodeLoad, per_workload
-from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
 from rebalancer.trajectory.play import Mover, PlayedMove
-from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate, combined_deviation, cools_down
+from rebalancer.trajectory.trajectories import UNTOUCHED
 from scorer.replay.recording import Recording
 from scorer.replay.replay_rules import Native
 from scorer.replay.running_cluster import RunningCluster
+from tests.rebalancer.trajectory.played import played
 from tests.rebalancer.trajectory.tiny_recording import tiny_recording
 
 
@@ -131,3 +134,19 @@ def test_runs_of_jobs_are_not_evicted() -> None:
     recording.ending[:] = True
     for mover in (LowNodeUtilization(recording, 0), LowNodeLoad(recording), RelieveAndMigrate(recording, 0)):
         assert not evicted(recording, mover)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_mover_does_not_know_what_comes_later(name: str) -> None:
+    """Evicted in slot 1 are the same pods, whatever is used from then on."""
+    as_it_was, otherwise = (tiny_recording(CPU, NODE, n_nodes=4, n_slots=4) for _ in range(2))
+    otherwise.load[..., 1:] = otherwise.load[::-1, ..., 1:] * 3
+    first, second = (evicted(recording, OTHERS[name](recording, 0)) for recording in (as_it_was, otherwise))
+    assert first == second
+    assert first, "nothing moves, so nothing is compared"
+
+
+def test_trajectories_play_other_movers_in_addition() -> None:
+    first, second = (played(days=1, seed=seed, rules=[UNTOUCHED], others=OTHERS) for seed in (1, 2))
+    assert list(first.by_rule) == [UNTOUCHED, *OTHERS]
+    assert first.by_rule["low_node_utilization"].moves != second.by_rule["low_node_utilization"].moves

@@ -20,9 +20,10 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Bools, Floats
+from benchmarks.movers.live_cluster import LiveCluster, live_cluster
 from cluster.predicted.unknown_capacity import limited
 from forecast.resources import HOT_RESOURCES
-from rebalancer.trajectory.play import LiveCluster, PlayedMove, Relocation, live_cluster
+from rebalancer.trajectory.play import PlayedMove, Relocation
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 
