@@ -23,6 +23,7 @@ from base.errors import InputError
 from base.setting_group import Country, SettingGroup, what_is_allowed
 from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_yaml
 from forecast.hot_share import HOT_SHARE
+from forecast_scheduler.settings.migration import former_keys_in
 from forecast_scheduler.settings.sections import ExtenderSettings, PolicySettings, ScorerSettings, TrainSettings
 from placement.node_rule_settings import NodeRuleOptions
 from placement.plugin_options import PluginOptions
@@ -32,22 +33,6 @@ from trainer.prometheus.prometheus_settings import PrometheusOptions
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
-
-_MOVED: Final = {
-    "schedule.gpu.devices": "node_rules.devices",
-    "schedule.gpu.cards": "node_rules.cards",
-    "schedule.gpu.groups": "node_rules.machine_groups",
-    "schedule.gpu.topology": "node_rules.topology",
-    "schedule.rare_devices": "node_rules.cards",
-    "extender.rare_devices": "node_rules.cards",
-    "schedule.job.queues": "schedule.queues",
-    "schedule.job.longest_wait": "schedule.longest_wait",
-    "schedule.job.due_lead": "schedule.due_lead",
-    "schedule.job.online_weight": "schedule.unqueued_weight",
-}
-"""Keys that have another name since, and that. Those of schedule.job count for pods of every profile now; a queue with
-`profiles: [job]` takes those of jobs only (docs/use/queues.md)."""
-
 
 _HOT_BY_DEFAULT: Final = (
     "rebalance.unforeseen.share",
@@ -157,10 +142,12 @@ def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settin
     values: dict[str, Any] = {}
     if config is not None:
         values = _read_yaml(config)
+        _check_former(values, f"config file {config}", f"run `forecast-scheduler settings migrate {config}`")
         _build(values, f"config file {config}")  # so that a mistake is blamed on where it was made
     from_environment = _from_environment(environment)
     if not from_environment:
         return _build(values, f"config file {config}")
+    _check_former(from_environment, "the environment (FORECAST_SCHEDULER_*)", "set the new names instead")
     return _build(_merge(values, from_environment), "the environment (FORECAST_SCHEDULER_*)")
 
 
@@ -224,6 +211,13 @@ def _filled_in(values: Any, path: list[str], value: Any) -> Any:
     return {key: value, **values} if not below else {**values, key: _filled_in(values.get(key, {}), below, value)}
 
 
+def _check_former(values: Mapping[str, Any], source: str, way_out: str) -> None:
+    """Raises InputError that names all keys of earlier versions."""
+    if found := former_keys_in(values):
+        keys = "1 key" if len(found) == 1 else f"{len(found)} keys"
+        raise InputError(f"{source} has {keys} of an earlier version: {'; '.join(map(str, found))}: {way_out}")
+
+
 def _build(values: Mapping[str, Any], source: str) -> Settings:
     try:
         return Settings.model_validate(values)
@@ -236,8 +230,6 @@ def _first_mistake(error: ValidationError, source: str) -> str:
     mistake = error.errors()[0]
     path = [str(part) for part in mistake["loc"]]
     key = ".".join(path)
-    if mistake["type"] == "extra_forbidden" and key in _MOVED:
-        return f"{source} has the key {key!r}, which is {_MOVED[key]!r} now: write it there"
     if mistake["type"] == "extra_forbidden":
         allowed = _keys_of_group(path[:-1])
         near = difflib.get_close_matches(path[-1], allowed, n=1)

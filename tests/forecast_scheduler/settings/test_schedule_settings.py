@@ -41,13 +41,10 @@ def _settings(**schedule: object) -> Settings:
             "online and job both have 'forecast-scheduler'",
         ),
         ({"queues": [{"name": "etl"}, {"name": "etl"}]}, "queue etl is there twice"),
-        ({"job": {"queues": [{"name": "etl"}]}}, "'schedule.job.queues', which is 'schedule.queues' now"),
         ({"highest_peaks": {"cpu": 0}}, "greater than 0"),
         ({"gpu": {"placement": "random"}}, "schedule.gpu.placement"),
         ({"gpu": {"idle_cpu": {"hours": 1, "lead": "2h"}}}, "schedule.gpu.idle_cpu"),
         ({"gpu": {"tide": {"every": 0}}}, "schedule.gpu.tide.every"),
-        ({"gpu": {"devices": {}}}, "'schedule.gpu.devices', which is 'node_rules.devices' now"),
-        ({"gpu": {"groups": {}}}, "'schedule.gpu.groups', which is 'node_rules.machine_groups' now"),
     ],
 )
 def test_what_cannot_work_is_refused(changed: dict[str, object], message: str) -> None:

@@ -1,0 +1,52 @@
+"""Keys of earlier versions: one error names them all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.errors import InputError
+from forecast_scheduler.settings import migration
+from forecast_scheduler.settings.document import load_settings
+from forecast_scheduler.settings.former_keys import FORMER, REMOVED
+from forecast_scheduler.settings.migration import former_keys_in
+
+
+def test_a_file_with_former_keys_is_refused_with_one_error_that_names_them_all(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text("schedule:\n  gpu: {groups: [], devices: {}}\n  job: {queues: [{name: etl}]}\n  nonsense: 1\n")
+    with pytest.raises(InputError) as caught:
+        load_settings(old, {})
+    assert str(caught.value) == (
+        f"config file {old} has 3 keys of an earlier version: `schedule.gpu.groups` is `node_rules.machine_groups` now;"
+        " `schedule.gpu.devices` is `node_rules.devices` now; `schedule.job.queues` is `schedule.queues` now:"
+        f" run `forecast-scheduler settings migrate {old}`"
+    )
+
+
+def test_so_is_an_environment_with_them() -> None:
+    environment = {"FORECAST_SCHEDULER_SCHEDULE__JOB__DUE_LEAD": "1h"}
+    with pytest.raises(InputError, match=r"environment .* 1 key .*`schedule.job.due_lead` is `schedule.due_lead` now"):
+        load_settings(None, environment)
+
+
+def test_former_keys_are_found_in_lists_under_chosen_names_and_below_former_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(migration, "FORMER", {"old": "new", "queues[].rank": "queues[].weight"})
+    monkeypatch.setattr(migration, "REMOVED", {"old.gone": "why", "plugins.NAME.path": "why"})
+    values: dict[Any, Any] = {
+        "old": {"gone": 1, "kept": 2},
+        "queues": [{"rank": 1}, {"weight": 2}],
+        "plugins": {"mine": {"path": "p", "on": True}},
+        "new": {},
+        None: {"": 1},
+    }
+    assert [one.key for one in former_keys_in(values)] == ["old.gone", "old", "queues.0.rank", "plugins.mine.path"]
+    assert [one.key for one in former_keys_in({"old": {"gone": 1}})] == ["old.gone"]
+
+
+def test_no_key_has_two_fates() -> None:
+    assert set(FORMER) & set(REMOVED) == set()
