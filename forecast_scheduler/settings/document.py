@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from admission.webhook_settings import WebhookOptions
 from advisor.advice_settings import AdviseOptions
@@ -241,15 +241,15 @@ def _first_mistake(error: ValidationError, source: str) -> str:
 
 
 def _keys_of_group(path: list[str]) -> list[str]:
-    group: type[BaseModel] = Settings
+    group: type[SettingGroup] = Settings
     for part in path:
         if part in group.model_fields:  # else the place in a list, or the name in a mapping of groups
-            group = _group_in(group.model_fields[part].annotation) or group
+            group = group_in(group.model_fields[part].annotation) or group
     return list(group.model_fields)
 
 
-def _group_in(annotation: Any) -> type[BaseModel] | None:
+def group_in(annotation: Any) -> type[SettingGroup] | None:
     """The group that a field holds, or holds a list or mapping of."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and issubclass(annotation, SettingGroup):
         return annotation
-    return next((one for part in get_args(annotation) if (one := _group_in(part))), None)
+    return next((one for part in get_args(annotation) if (one := group_in(part))), None)

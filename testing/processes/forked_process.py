@@ -18,17 +18,28 @@ from functools import cache
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+from testing.constants import Constants, set_constants
+
 
 class ForkedProcess:
     """What tests use of subprocess.Popen."""
 
     def __init__(
-        self, arguments: Sequence[str], *, directory: Path, environment: Mapping[str, str], out: Path, err: Path
+        self,
+        arguments: Sequence[str],
+        *,
+        constants: Constants,
+        directory: Path,
+        environment: Mapping[str, str],
+        out: Path,
+        err: Path,
     ) -> None:
         """arguments: of `forecast-scheduler`. out, err: files that are appended to."""
         self._arguments = tuple(arguments)
         self._process = _forkserver().Process(
-            target=_run, args=(self._arguments, str(directory), dict(environment), str(out), str(err)), daemon=True
+            target=_run,
+            args=(self._arguments, constants, str(directory), dict(environment), str(out), str(err)),
+            daemon=True,
         )
         self._process.start()
         assert self._process.pid is not None
@@ -63,7 +74,9 @@ def _forkserver() -> ForkServerContext:
     return context
 
 
-def _run(arguments: Sequence[str], directory: str, environment: Mapping[str, str], out: str, err: str) -> None:
+def _run(
+    arguments: Sequence[str], constants: Constants, directory: str, environment: Mapping[str, str], out: str, err: str
+) -> None:
     """In the new process."""
     os.chdir(directory)
     os.environ.clear()
@@ -73,6 +86,7 @@ def _run(arguments: Sequence[str], directory: str, environment: Mapping[str, str
         os.dup2(file, descriptor)
         os.close(file)
     sys.argv = ["forecast-scheduler", *arguments]
+    set_constants(constants)
     from forecast_scheduler.cli import main
 
     main()

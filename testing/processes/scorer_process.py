@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any, Self
 import httpx
 import yaml
 
+from testing.constants import split_constants
 from testing.processes.forked_process import ForkedProcess
 from testing.waiting import eventually
 
@@ -34,6 +36,7 @@ class ScorerProcess:
     """Context manager around one process. `url` is where it listens, `http` a client for it.
 
     directory   : where its settings and its log go
+    settings    : document; constants of options classes may be among its keys (testing/constants.py)
     ready       : wait until it is
     command     : which service it is; `scorer` or `extender`
     code        : directory of the code that runs
@@ -55,7 +58,9 @@ class ScorerProcess:
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         config = directory / "settings.yaml"
-        config.write_text(yaml.safe_dump(dict(settings_of() if settings is None else settings)))
+        given = settings_of() if settings is None else settings
+        document, self._constants = split_constants(given) if code == ROOT else (dict(given), {})
+        config.write_text(yaml.safe_dump(document))
         self._code = code
         self._arguments = [command, "--port", "0", "--config", str(config), *map(str, arguments)]
         self._forked = forked and code == ROOT and not environment  # whose variables may be read by the interpreter
@@ -100,10 +105,16 @@ class ScorerProcess:
         self._out.write_bytes(b"")
         if self._forked:
             self.process = ForkedProcess(
-                self._arguments, directory=self._code, environment=self._environment, out=self._out, err=self._err
+                self._arguments,
+                constants=self._constants,
+                directory=self._code,
+                environment=self._environment,
+                out=self._out,
+                err=self._err,
             )
         else:
-            command = [sys.executable, "-m", "forecast_scheduler", *self._arguments]
+            module = ["testing.constants", json.dumps(self._constants)] if self._constants else ["forecast_scheduler"]
+            command = [sys.executable, "-m", *module, *self._arguments]
             with self._out.open("ab") as out, self._err.open("ab") as err:
                 self.process = subprocess.Popen(
                     command, cwd=self._code, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=self._environment

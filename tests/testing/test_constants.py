@@ -1,0 +1,34 @@
+"""Other constants of options classes: in this process for one instance, for a command by the paths of a document."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+from base.setting_group import SettingGroup
+from testing.constants import set_constants, split_constants, with_constants
+
+
+class _Paced(SettingGroup):
+    kept: int = 3
+
+    pause: ClassVar[float] = 60.0
+
+
+def test_one_instance_has_other_constants_and_the_same_settings() -> None:
+    other = with_constants(_Paced(kept=5), pause=0.5)
+    assert (other.kept, other.pause, other.replace(kept=6).pause) == (5, 0.5, 0.5)
+    assert _Paced().pause == 60.0
+    with pytest.raises(KeyError, match="no constant 'kept'"):
+        with_constants(_Paced(), kept=1)
+
+
+def test_constants_are_told_from_the_keys_of_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"webhook": {"port": 1, "group": "1s"}, "schedule": {"queues": [{"name": "a"}]}, "unknown": {"a": 1}}
+    document, constants = split_constants(given)
+    assert document == given | {"webhook": {"port": 1}}
+    assert constants == {"admission.webhook_settings:WebhookOptions": {"group": 1.0}}
+    monkeypatch.setattr(_Paced, "pause", 60.0)
+    set_constants({f"{__name__}:_Paced": {"pause": 2.0}})
+    assert _Paced().pause == 2.0
