@@ -138,7 +138,6 @@ def tenants_page(found: Tenants) -> str:
     return html_report(
         "tenants/page.html.j2",
         title="Tenants",
-        plotly="",
         found=found,
         hours=[f"{datetime.fromtimestamp(one, UTC):%H:%M}" for one in hours],
         in_short=in_short,

@@ -48,7 +48,7 @@ def test_reports_have_it() -> None:
         [one.share for one in load_scale(HOT_SHARE)]
     )
     assert [colour for _, colour in _scale(HOT_SHARE)] == [one.light for one in load_scale(HOT_SHARE)]
-    frame = html_report("base/html/page.html.j2", title="t", plotly="")
+    frame = html_report("base/html/page.html.j2", title="t")
     assert f"--hot: {HOT_COLOUR}; --full: {FULL_COLOUR};" in frame
     css = (ROOT / "forecast_scheduler" / "reports" / "peaks_report" / "peaks.css").read_text()
     assert ".bar.hot .mean { background: var(--hot); }" in css and ".bar.over .mean { background: var(--full); }" in css

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import plotly.graph_objects as go
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from autoscaling.capacity.hours import HourlyNodes
 from autoscaling.capacity.nodes_needed import Capacity
-from base.html_report import embedded_plot, html_report
-from scorer.replay.replay_page import COLOURS, LABELS, styled
+from base.html_report import html_report
+from base.report_figures import DOTTED, drawn, line
+from scorer.replay.replay_page import COLOURS, LABELS
 
 _DASH = "–"
 
 
-def nodes_by_rule(found: Capacity) -> go.Figure:
+def nodes_by_rule(found: Capacity) -> Markup:
     """A bar for each rule, and a line at the recorded number."""
     rules = [rule for rule, figures in found.rules.items() if figures.nodes is not None]
     figure = go.Figure(
@@ -30,32 +30,21 @@ def nodes_by_rule(found: Capacity) -> go.Figure:
         )
     )
     recorded = sum(found.recorded.values())
-    dotted = {"color": "#8a8f98", "dash": "dot", "width": 1.2}
-    figure.add_vline(x=recorded, line=dotted, annotation_text=f"recorded: {recorded}")
+    figure.add_vline(x=recorded, line=DOTTED, annotation_text=f"recorded: {recorded}")
     figure.update_xaxes(rangemode="tozero", title_text="nodes")
     figure.update_yaxes(autorange="reversed")
-    return styled(figure, height=330).update_layout(margin_l=190, showlegend=False)
+    return drawn(figure, height=330, margin_l=190, showlegend=False)
 
 
-def nodes_by_hour(by_hour: HourlyNodes) -> go.Figure:
+def nodes_by_hour(by_hour: HourlyNodes) -> Markup:
     """Steps over the hours of the day: what was needed, and what the forecast expected."""
-    hours = list(range(25))
     figure = go.Figure()
     for rule, counts in (("oracle", by_hour.needed), ("forecast", by_hour.expected)):
-        values = counts.tolist()
-        figure.add_trace(
-            go.Scatter(
-                x=hours,
-                y=[*values, values[-1]],
-                mode="lines",
-                name=LABELS[rule],
-                line={"color": COLOURS[rule], "width": 2.4, "shape": "hv"},
-                hovertemplate="%{x}:00: %{y} nodes",
-            )
-        )
+        steps = line(range(25), [*counts, counts[-1]], COLOURS[rule], width=2.4, name=LABELS[rule])
+        figure.add_trace(steps.update(line_shape="hv", hovertemplate="%{x}:00: %{y} nodes"))
     figure.update_xaxes(title_text="hour of the day", dtick=2, range=[0, 24])
     figure.update_yaxes(rangemode="tozero", title_text="nodes")
-    return styled(figure, height=360)
+    return drawn(figure, height=360)
 
 
 def capacity_page(found: Capacity, time_zone: str) -> str:
@@ -64,7 +53,7 @@ def capacity_page(found: Capacity, time_zone: str) -> str:
     return html_report(
         "autoscaling/capacity/report.html.j2",
         title=f"Capacity {window.days[0]} to {window.days[-1]}",
-        plotly=Markup(get_plotlyjs()),
+        plots=True,
         first=window.days[0].isoformat(),
         hour=f"{window.first_slot // 2:02d}:{window.first_slot % 2 * 30:02d}",
         days=window.n_days,
@@ -74,8 +63,8 @@ def capacity_page(found: Capacity, time_zone: str) -> str:
         seed=found.seed,
         zone=time_zone,
         tiles=list(_tiles(found)),
-        by_rule=embedded_plot(nodes_by_rule(found)),
-        by_hour="" if found.by_hour is None else embedded_plot(nodes_by_hour(found.by_hour)),
+        by_rule=nodes_by_rule(found),
+        by_hour="" if found.by_hour is None else nodes_by_hour(found.by_hour),
         under="" if found.by_hour is None else f"{found.by_hour.under:.0%}",
         header=["", "nodes", "hot", "pods over requests", "with requests kept", "with reserve", "cost", "made of"],
         rows=list(_rows(found)),

@@ -107,8 +107,7 @@ def comparison_notes(placements: Mapping[str, Any]) -> list[str]:
 
 def decisions_page(figures: Mapping[str, Any]) -> str:
     """One HTML page from the figures that `--json` writes; it needs no other file."""
-    values = decision_values(figures)
-    return html_report("forecast_scheduler/reports/decisions.html.j2", title="Decisions", plotly="", **values)
+    return html_report("forecast_scheduler/reports/decisions.html.j2", title="Decisions", **decision_values(figures))
 
 
 def decision_values(figures: Mapping[str, Any]) -> dict[str, Any]:

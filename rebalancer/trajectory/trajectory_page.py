@@ -5,16 +5,12 @@ moves that cost.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 from typing import Final
 
-import numpy as np
-import plotly.graph_objects as go
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
-from plotly.subplots import make_subplots
 
-from base.html_report import embedded_plot, html_report
+from base.html_report import html_report
+from base.report_figures import drawn, line, subplots
 from forecast.history import History
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
@@ -24,7 +20,6 @@ from rebalancer.trajectory.trajectories import (
     UNTOUCHED,
     Trajectories,
 )
-from scorer.replay.replay_page import styled
 
 LABELS: Final = {
     UNTOUCHED: "untouched (kube-scheduler)",
@@ -45,40 +40,21 @@ _COLOURS: Final = {
 _WIDE: Final = (UNTOUCHED, PLACEMENT_AND_MOVES)
 
 
-def time_to_effect(played: Trajectories) -> go.Figure:
+def time_to_effect(played: Trajectories) -> Markup:
     """Hot share of each day under every rule, and below it the pods that were moved on that day."""
-    figure = make_subplots(
-        rows=2,
-        shared_xaxes=True,
-        vertical_spacing=0.1,
-        row_heights=[0.62, 0.38],
-        subplot_titles=["<b>hot node half hours</b> of each day", "<b>pods moved</b> on each day"],
-    )
-    days: tuple[date, ...] = played.window.days
+    titles = ("<b>hot node half hours</b> of each day", "<b>pods moved</b> on each day")
+    figure = subplots(titles, rows=2, shared_xaxes=True, vertical_spacing=0.1, row_heights=[0.62, 0.38])
     for rule in played.by_rule:
-        line = {"color": _COLOURS[rule], "width": 3.2 if rule in _WIDE else 1.6}
-        hot = np.round(played.hot_share_by_day(rule), 5)
-        moves = played.moves_by_day(rule)
+        width = 3.2 if rule in _WIDE else 1.6
+        hot, moves = played.hot_share_by_day(rule), played.moves_by_day(rule)
         for row, values, form in ((1, hot, "%{y:.2%}"), (2, moves, "%{y} pods")):
-            figure.add_trace(
-                go.Scatter(
-                    x=list(days),
-                    y=values.tolist(),
-                    mode="lines+markers",
-                    name=LABELS[rule],
-                    legendgroup=rule,
-                    showlegend=row == 1,
-                    line=line,
-                    hovertemplate=f"%{{x|%a %d %b}}: {form}",
-                ),
-                row=row,
-                col=1,
-            )
+            of_rule = line(played.window.days, values, _COLOURS[rule], width=width, name=LABELS[rule], legendgroup=rule)
+            of_rule.update(mode="lines+markers", showlegend=row == 1, hovertemplate=f"%{{x|%a %d %b}}: {form}")
+            figure.add_trace(of_rule, row=row, col=1)
     figure.update_yaxes(tickformat=".0%", rangemode="tozero", title_text="share", row=1, col=1)
     figure.update_yaxes(rangemode="tozero", title_text="pods", row=2, col=1)
     figure.update_xaxes(tickformat="%a %d %b", dtick=86_400_000)
-    figure = styled(figure, height=660)
-    return figure.update_layout(legend_y=1.3, margin_t=150)
+    return drawn(figure, height=660, legend_y=1.3, margin_t=150)
 
 
 def trajectory_page(played: Trajectories, history: History) -> str:
@@ -87,7 +63,7 @@ def trajectory_page(played: Trajectories, history: History) -> str:
     return html_report(
         "rebalancer/trajectory/report.html.j2",
         title=f"Trajectory {window.days[0]} to {window.days[-1]}",
-        plotly=Markup(get_plotlyjs()),
+        plots=True,
         first=window.days[0].isoformat(),
         days=window.n_days,
         pods=f"{int((recording.birth == 0).sum()):,}",
@@ -100,7 +76,7 @@ def trajectory_page(played: Trajectories, history: History) -> str:
         forecast=options.forecast,
         fit_nights=options.fit_nights,
         tiles=list(_tiles(played)),
-        effect=embedded_plot(time_to_effect(played)),
+        effect=time_to_effect(played),
         header=["", "hot, first day", "hot, last day", "moves", "prevented / move", "returns", "in the peak"],
         rows=list(_rows(played)),
     )

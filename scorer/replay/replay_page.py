@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
-from plotly.subplots import make_subplots
 
 from base.arrays import Floats
-from base.html_report import embedded_plot, html_report
+from base.html_report import html_report
+from base.report_figures import DOTTED, drawn, line, subplots
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
 from forecast.resources import CPU
@@ -42,8 +41,6 @@ LABELS = {
     "oracle": "true future",
 }
 
-_GRID = "#e6eaee"
-
 RUNGS = {
     "forecast": "fresh model, fresh metrics",
     "without_live_correction": "model without live correction",
@@ -54,14 +51,10 @@ RUNGS = {
 }
 
 
-def before_and_after(replay: Replay) -> go.Figure:
+def before_and_after(replay: Replay) -> Markup:
     """CPU of every node over the days, native next to forecast; each row a node, the hottest on top."""
-    figure = make_subplots(
-        cols=2,
-        shared_yaxes=True,
-        horizontal_spacing=0.03,
-        subplot_titles=[_titled(replay, rule) for rule in ("native", "forecast")],
-    )
+    titles = [_titled(replay, rule) for rule in ("native", "forecast")]
+    figure = subplots(titles, cols=2, shared_yaxes=True, horizontal_spacing=0.03)
     times = _times(replay)
     for column, rule in enumerate(("native", "forecast"), start=1):
         share = _cpu(replay, rule)
@@ -91,59 +84,45 @@ def before_and_after(replay: Replay) -> go.Figure:
     )
     figure.update_yaxes(showticklabels=False)
     figure.update_yaxes(title_text=f"{replay.recording.n_nodes} nodes, hottest on top", row=1, col=1)
-    return styled(figure, height=460)
+    return drawn(figure, height=460)
 
 
-def evening_peaks(replay: Replay) -> go.Figure:
+def evening_peaks(replay: Replay) -> Markup:
     """The nodes' mean daily peak of CPU, sorted, one line per rule: flat is what we want."""
     figure = go.Figure()
     for rule in replay.figures:
         share = _cpu(replay, rule)
         peaks = share.reshape(len(share), replay.window.n_days, -1).max(axis=2)  # (n_nodes, n_days)
-        figure.add_trace(
-            go.Scatter(
-                x=np.arange(1, len(share) + 1),
-                y=np.round(-np.sort(-peaks, axis=0).mean(axis=1), 3),
-                name=LABELS[rule],
-                line={"color": COLOURS[rule], "width": 3 if rule in ("native", "forecast") else 1.6},
-                hovertemplate="node %{x} of the day: peak %{y:.0%}",
-            )
-        )
+        width = 3 if rule in ("native", "forecast") else 1.6
+        of_rule = line(range(1, len(share) + 1), -np.sort(-peaks, axis=0).mean(axis=1), COLOURS[rule], width=width)
+        figure.add_trace(of_rule.update(name=LABELS[rule], hovertemplate="node %{x} of the day: peak %{y:.0%}"))
     _hot_line(figure, replay.recording.hot)
     figure.update_xaxes(title_text="nodes by their peak of the day, hottest first")
     figure.update_yaxes(title_text="peak CPU, share of capacity", tickformat=".0%", rangemode="tozero")
-    return styled(figure, height=400)
+    return drawn(figure, height=400)
 
 
-def nodes_over_time(replay: Replay) -> go.Figure:
+def nodes_over_time(replay: Replay) -> Markup:
     """The spread of the nodes' CPU half hour by half hour: hottest, middle and coolest node."""
-    figure = make_subplots(
-        rows=2,
-        shared_xaxes=True,
-        shared_yaxes="all",
-        vertical_spacing=0.09,
-        subplot_titles=[_titled(replay, rule) for rule in ("native", "forecast")],
-    )
+    titles = [_titled(replay, rule) for rule in ("native", "forecast")]
+    figure = subplots(titles, rows=2, shared_xaxes=True, shared_yaxes="all", vertical_spacing=0.09)
     times = _times(replay)
     for row, rule in enumerate(("native", "forecast"), start=1):
         share = _cpu(replay, rule)
         colour = COLOURS[rule]
         bands = [(share.min(axis=0), share.max(axis=0), 0.18), (*np.quantile(share, [0.1, 0.9], axis=0), 0.32)]
         for low, high, opacity in bands:
-            figure.add_trace(_line(times, low, colour, width=0), row=row, col=1)
-            filled = _line(times, high, colour, width=0)
-            filled.update(fill="tonexty", fillcolor=_transparent(colour, opacity))
+            figure.add_trace(_edge(times, low, colour), row=row, col=1)
+            filled = _edge(times, high, colour).update(fill="tonexty", fillcolor=_transparent(colour, opacity))
             figure.add_trace(filled, row=row, col=1)
-        middle = _line(times, np.median(share, axis=0), colour, width=2)
-        middle.update(hoverinfo="all", hovertemplate="%{x|%a %H:%M}<br>median node %{y:.0%}<extra></extra>")
-        figure.add_trace(middle, row=row, col=1)
+        said = "%{x|%a %H:%M}<br>median node %{y:.0%}<extra></extra>"
+        figure.add_trace(line(times, np.median(share, axis=0), colour, hovertemplate=said), row=row, col=1)
         _hot_line(figure, replay.recording.hot, row=row)
     figure.update_yaxes(tickformat=".0%", rangemode="tozero", title_text="CPU of nodes")
-    figure.update_layout(showlegend=False)
-    return styled(figure, height=520)
+    return drawn(figure, height=520, showlegend=False)
 
 
-def services_forecast_and_actual(replay: Replay, history: History, n_services: int = 4) -> go.Figure:
+def services_forecast_and_actual(replay: Replay, history: History, n_services: int = 4) -> Markup:
     """Total CPU of the services with the highest peaks: as forecast before the placement, and as it came."""
     recording, forecast = replay.recording, replay.forecasts["forecast"]
     actual = np.zeros((recording.n_services, recording.n_slots))
@@ -151,22 +130,20 @@ def services_forecast_and_actual(replay: Replay, history: History, n_services: i
     chosen = np.argsort(-actual.max(axis=1))[:n_services]
     titles = [f"{history.services[s]}" for s in chosen]
     columns = 2
-    figure = make_subplots(
-        rows=-(-len(chosen) // columns), cols=columns, subplot_titles=titles, vertical_spacing=0.16, shared_xaxes=True
-    )
+    rows = -(-len(chosen) // columns)
+    figure = subplots(titles, rows=rows, cols=columns, vertical_spacing=0.16, shared_xaxes=True)
     times = _times(replay)
     for position, service in enumerate(chosen):
         place: dict[str, Any] = {"row": position // columns + 1, "col": position % columns + 1}
         expected = forecast.mean[service, CPU] * forecast.replicas[service]
-        came = _line(times, actual[service], COLOURS["native"], width=1.4)
-        came.update(name="came", legendgroup="came", showlegend=position == 0)
-        said = _line(times, expected, COLOURS["forecast"], width=2)
-        said.update(name="forecast", legendgroup="forecast", showlegend=position == 0)
-        figure.add_trace(came, **place)
-        figure.add_trace(said, **place)
+        for name, values, colour, width in (
+            ("came", actual[service], COLOURS["native"], 1.4),
+            ("forecast", expected, COLOURS["forecast"], 2.0),
+        ):
+            of_service = line(times, values, colour, width=width, name=name, legendgroup=name, hoverinfo="x+y")
+            figure.add_trace(of_service.update(showlegend=position == 0), **place)
     figure.update_yaxes(rangemode="tozero", title_text="cores")
-    figure = styled(figure, height=240 * -(-len(chosen) // columns) + 100)
-    return figure.update_layout(legend_y=1.18, margin_t=80)
+    return drawn(figure, height=240 * rows + 100, legend_y=1.18, margin_t=80)
 
 
 def _scale(hot: float) -> list[tuple[float, str]]:
@@ -193,41 +170,19 @@ def _times(replay: Replay) -> list[datetime]:
     return [start + timedelta(minutes=SLOT_MINUTES * (first + i)) for i in range(replay.window.n_slots)]
 
 
-def _line(times: list[datetime], values: Floats, colour: str, *, width: float) -> go.Scatter:
-    return go.Scatter(
-        x=times,
-        y=[float(f"{value:.4g}") for value in values],
-        mode="lines",
-        line={"color": colour, "width": width},
-        hoverinfo="skip" if width == 0 else "x+y",
-        showlegend=False,
-    )
+def _edge(times: list[datetime], values: Floats, colour: str) -> go.Scatter:
+    """The edge of a band: no line, and no words under the pointer."""
+    return line(times, values, colour, width=0, hoverinfo="skip", showlegend=False)
 
 
 def _hot_line(figure: go.Figure, hot: float, row: int | None = None) -> None:
     place = {} if row is None else {"row": row, "col": 1}
-    dotted = {"color": "#8a8f98", "dash": "dot", "width": 1.2}
-    figure.add_hline(y=hot, line=dotted, annotation_text=f"{hot:.0%}: hot", **place)
+    figure.add_hline(y=hot, line=DOTTED, annotation_text=f"{hot:.0%}: hot", **place)
 
 
 def _transparent(colour: str, opacity: float) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
-
-
-def styled(figure: go.Figure, *, height: int) -> go.Figure:
-    """The figure with the margins, letters and lines that all plots of reports have. height: in pixels."""
-    figure.update_layout(
-        height=height,
-        margin={"l": 60, "r": 20, "t": 50, "b": 45},
-        font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13, "color": "#2b2d42"},
-        legend={"orientation": "h", "y": 1.08, "x": 0},
-        hovermode="closest",
-    )
-    figure.update_xaxes(gridcolor=_GRID, zeroline=False)
-    figure.update_yaxes(gridcolor=_GRID, zeroline=False)
-    figure.update_annotations(font_size=14)
-    return figure
 
 
 def replay_page(replay: Replay, history: History) -> str:
@@ -238,7 +193,7 @@ def replay_page(replay: Replay, history: History) -> str:
     return html_report(
         "scorer/replay/report.html.j2",
         title=f"Replay {window.days[0]} to {window.days[-1]}",
-        plotly=Markup(get_plotlyjs()),
+        plots=True,
         first=window.days[0].isoformat(),
         hour=f"{window.first_slot // 2:02d}:{window.first_slot % 2 * 30:02d}",
         days=window.n_days,
@@ -250,9 +205,9 @@ def replay_page(replay: Replay, history: History) -> str:
         zone=history.calendar.time_zone,
         assumed=replay.to_json()["assumed_capacities"],
         tiles=list(_tiles(replay)),
-        before_after=embedded_plot(before_and_after(replay)),
-        peaks=embedded_plot(evening_peaks(replay)),
-        over_time=embedded_plot(nodes_over_time(replay)),
+        before_after=before_and_after(replay),
+        peaks=evening_peaks(replay),
+        over_time=nodes_over_time(replay),
         header=["", "hot", *heads, "CPU max", "bound held", "unplaced"],
         rule_rows=list(_rows(replay.figures, LABELS, resources)),
         notes=[
@@ -260,7 +215,7 @@ def replay_page(replay: Replay, history: History) -> str:
             *no_gap_remarks(replay.no_gap(), replay.figures["native"].peak_cv),
         ],
         ladder_rows=list(_rows(replay.ladder, RUNGS, resources)),
-        services=embedded_plot(services_forecast_and_actual(replay, history)),
+        services=services_forecast_and_actual(replay, history),
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
-from base.html_report import embedded_plot, html_report
+from base.html_report import html_report
+from base.report_figures import DOTTED, drawn, line
 from forecast.resources import RESOURCES
 from trainer.amounts import amount
 from trainer.gate.gate_verdict import GateResult, GateVerdict
@@ -39,7 +39,7 @@ def run_page(report: RunReport) -> str:
     return html_report(
         "trainer/run_report/report.html.j2",
         title=f"Nightly run {report.created:%Y-%m-%d %H:%M}",
-        plotly=Markup(get_plotlyjs()),
+        plots=True,
         shown=_SHOWN,
         summary=_summary(report),
         tiles=_tiles(report),
@@ -124,15 +124,13 @@ def _issued_plots(scores: tuple[IssuedScore, ...]) -> Markup:
             (coverage, [s.coverage95 for _, s in rows]),
             (loss, [s.loss50 + s.loss95 for _, s in rows]),
         ):
-            figure.add_scatter(
-                x=[day for day, _ in rows], y=values, name=resource, mode="lines+markers", line={"color": colour}
-            )
+            figure.add_trace(line([day for day, _ in rows], values, colour, name=resource, mode="lines+markers"))
     for figure in (coverage, loss):
         figure.update_xaxes(type="category", nticks=10)  # one day alone would get an axis of milliseconds
-    coverage.add_hline(y=0.95, line={"color": "#8a8f98", "dash": "dot", "width": 1})
+    coverage.add_hline(y=0.95, line=DOTTED)
     coverage.update_yaxes(title="peaks within the 0.95 bound", tickformat=".0%")
     loss.update_yaxes(title="loss (share of the peaks)", rangemode="tozero")
-    return _plot(coverage) + _plot(loss)
+    return drawn(coverage, height=320, legend_y=1.15) + drawn(loss, height=320, legend_y=1.15)
 
 
 def _issued_row(score: IssuedScore) -> list[str]:
@@ -212,7 +210,7 @@ def _measured(report: RunReport) -> Markup:
         )
     )
     figure.update_yaxes(autorange="reversed")
-    return _plot(figure, height=260)
+    return drawn(figure, height=260)
 
 
 def _cut_rows(report: RunReport) -> list[list[str]]:
@@ -227,13 +225,3 @@ def _cut_rows(report: RunReport) -> list[list[str]]:
         ]
         for one in report.cut
     ]
-
-
-def _plot(figure: Any, height: int = 300) -> Markup:
-    figure.update_layout(
-        height=height,
-        margin={"l": 60, "r": 20, "t": 20, "b": 40},
-        legend={"orientation": "h", "y": -0.2},
-    )
-    figure.update_yaxes(gridcolor="#e6eaee")
-    return embedded_plot(figure)

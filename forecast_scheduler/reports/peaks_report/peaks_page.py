@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from base.arrays import AnyFloats
 from base.html_report import html_report
@@ -104,7 +103,7 @@ def peaks_page(view: PeaksView, decisions: Mapping[str, Any] | None = None) -> s
     return html_report(
         "forecast_scheduler/reports/peaks_report/page.html.j2",
         title="Predicted against actual peaks",
-        plotly=Markup(get_plotlyjs()),
+        plots=True,
         subtitle=_subtitle(view),
         tiles=list(_tiles(view, figures)),
         footer=_footer(view),
