@@ -9,10 +9,12 @@ from pathlib import Path
 from base.errors import InputError
 from dashboards.alerting import RUNBOOKS
 from dashboards.alerting import files as alerting_files
+from dashboards.alerting.runbooks import runbook_page
 from dashboards.panels import files as dashboard_files
 from forecast_scheduler.settings.document import load_settings
 
 HERE = Path(__file__).parent
+PAGE = HERE.parent / RUNBOOKS
 
 
 def main() -> int:
@@ -46,6 +48,8 @@ def main() -> int:
     except InputError as error:
         parser.error(str(error))
     made = {arguments.output / path: text for path, text in texts.items()}
+    if arguments.output == HERE and PAGE.parent.is_dir():
+        made[PAGE] = runbook_page()
     if arguments.check:
         stale = sorted(str(path) for path, text in made.items() if not path.exists() or path.read_text() != text)
         for path in stale:

@@ -9,6 +9,7 @@ autoscaling_alerts.py         of the autoscaler
 gpu_and_job_alerts.py         of GPUs and jobs
 operating_alerts.py           of the nightly run and of targets
 rule_files.py                 all of it as the files beside this folder
+runbooks.py                   all alerts as the page docs/operate/alerts.md
 """
 
 from dashboards.alerting.rule_files import RUNBOOKS, files

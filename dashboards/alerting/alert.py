@@ -29,7 +29,10 @@ class Alert:
     expression  : PromQL; what it returns is what is wrong
     lasting     : how long it has to be so, a duration of Prometheus; "0m" = at once
     summary     : one line with the facts: {{ $labels.node }}, {{ $value }}
-    description : what that means and where to look first; the runbook has the rest
+    description : cause and effect
+    action      : what to look at and to do; Markdown without links, names of other alerts become links on the page
+    commands    : command lines for the page, which a shell can run with the addresses that the page names
+    page        : where to read more, as seen from docs/operate/
     """
 
     name: str
@@ -38,6 +41,9 @@ class Alert:
     lasting: str
     summary: str
     description: str
+    action: str
+    commands: tuple[str, ...] = ()
+    page: str = ""
 
     def rule(self, runbooks: str, cluster: Mapping[str, str] | None = None) -> dict[str, Any]:
         """As Prometheus wants it. runbooks: address of the page that has a section of the alert's name.
@@ -52,6 +58,7 @@ class Alert:
             "annotations": {
                 "summary": _of_cluster(self.summary, cluster or {}),
                 "description": _of_cluster(self.description, cluster or {}),
+                "action": self.action,
                 "runbook_url": f"{runbooks}#{self.name.lower()}",
             },
         }

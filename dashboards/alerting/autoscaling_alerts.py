@@ -18,8 +18,10 @@ def autoscaling_alerts() -> list[Alert]:
             f"max {_PROCESS} (max_over_time(forecast_autoscale_held_up[10m])) > 0",
             "15m",
             "{{ $labels.job }}: the autoscaler has not been able to go on for 15 minutes",
-            "Prometheus does not say what pods use, or the API server refuses requests. No load ahead is said then, "
-            "and autoscalers go on by their other metrics; what was written stays. The log says what is refused.",
+            "Prometheus does not say what pods use, or the API server refuses requests. Autoscalers go on by their "
+            "other metrics; what was written stays.",
+            action="The log of the leading replica says what fails; 403 names a missing right "
+            "(`deploy/base/autoscaler/rbac.yaml`).",
         ),
         Alert(
             "ForecastAutoscaleNoForecast",
@@ -27,8 +29,9 @@ def autoscaling_alerts() -> list[Alert]:
             f"max {_PROCESS} (forecast_autoscale_has_forecast) == 0",
             "30m",
             "{{ $labels.job }}: the autoscaler has had no forecast for 30 minutes",
-            "The model is too old: buffers, marks and resizes are taken back. Or the cluster is not seen: they stay. "
-            "No load ahead is said, so autoscalers with that metric do not scale down.",
+            "If the model is too old, buffers, marks and resizes are taken back. If the cluster is not seen, they "
+            "stay. Autoscalers with our metric do not scale down.",
+            action="`/v1/status` of the scorer says why. See ForecastModelStale and ForecastTrainFailed.",
         ),
         Alert(
             "ForecastAutoscaleNoLeader",
@@ -38,7 +41,9 @@ def autoscaling_alerts() -> list[Alert]:
             f"count {_PROCESS} (forecast_autoscale_acting)",
             "10m",
             "{{ $labels.job }}: no replica writes buffers, marks or requests",
-            "What was written stays as it is: no replica holds the Lease. Marks keep nodes, and requests of pods stay "
-            "low or high, until a replica leads, or somebody runs `forecast-scheduler autoscale --release`.",
+            "What was written stays: marks keep nodes, and requests of pods stay low or high.",
+            action="`/readyz` of each replica says what it lacks. Or take everything back: `forecast-scheduler "
+            "autoscale --release`.",
+            page="../use/autoscaling.md",
         ),
     ]

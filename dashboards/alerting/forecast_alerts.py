@@ -44,6 +44,10 @@ _UNKNOWN: Final = 0.5
 _WHY: Final = "The log says why, and so does /v1/status of scorer and schedule."
 """The extender has no such page; its decision log names level and reasons with each decision."""
 
+_BY_LEVEL: Final = (
+    "Level 1: ForecastUsageStale; a process without `prometheus.url` stays there. Levels 2 and 3: ForecastModelStale. "
+    "Level 4: ForecastClusterStateStale."
+)
 _COUNTED: Final = "{{ $value }} node{{ if ne $value 1.0 }}s{{ end }}"
 _NODE_LABELS: Final = "(cluster, node, resource)"
 _NODE: Final = f"by {_NODE_LABELS}"
@@ -76,17 +80,23 @@ def forecast_alerts(hot: float) -> list[Alert]:
                 "15m",
                 "{{ $labels.job }}: the model is {{ $value | humanizeDuration }} old",
                 meaning,
+                action="If ForecastTrainFailed fires as well, see there. Otherwise models do not arrive: give trainer "
+                "and services the same `models.location`.",
+                commands=(
+                    'forecast-scheduler models list --models ./models --prometheus "$PROMETHEUS"   # models.location',
+                ),
+                page="train.md",
             )
             for severity, limit, meaning in (
                 (
                     Severity.WARNING,
                     _STALE_SECONDS,
-                    "No model of today: placing goes on with the last one, bounds widened. Did the nightly run fail?",
+                    "A night was missed. Placing goes on with the last model, whose bounds widen with age.",
                 ),
                 (
                     Severity.CRITICAL,
                     _USELESS_SECONDS,
-                    "The last model is too old to be used. Placing is by requests, as without us.",
+                    "The last model is too old to be used. Placing is by requests.",
                 ),
             )
         ),
@@ -96,8 +106,11 @@ def forecast_alerts(hot: float) -> list[Alert]:
             f"max {_PROCESS} (forecast_model_refused) == 1",
             "15m",
             "{{ $labels.job }}: a newer model was refused",
-            "A published model is corrupt, of another release, or not signed by the configured key. The one before is "
-            f"in use. {_WHY}",
+            "A published model is corrupt, of another release, or not signed by the configured key. The one before "
+            f"stays in use. {_WHY}",
+            action="Publish again (`forecast-scheduler train`), upgrade the older side, or find out who wrote to "
+            "the store. `forecast-scheduler models rollback` makes an older model the latest.",
+            page="security.md",
         ),
         Alert(
             "ForecastCoverageBroken",
@@ -107,9 +120,11 @@ def forecast_alerts(hot: float) -> list[Alert]:
             "1h",
             "{{ $labels.resource }}: usage was below its 0.95 bound in {{ $value | humanizePercentage }} of node half "
             "hours of three days only",
-            f"Over the last three days less than {LEAST_COVERAGE:.0%} of what nodes used lay below the bound that the "
-            "model gave, before live usage corrected it. "
-            "Load has changed in a way the model does not know; peaks are higher than the dashboards say.",
+            f"Over three days less than {LEAST_COVERAGE:.0%} of what nodes used was below the model's 0.95 bound. "
+            "The load changed in a way that the model does not know: peaks may be higher than shown.",
+            action="After a special day, nothing. Compare `forecast:node_error`: all nodes, the load as a whole "
+            "changed; a few nodes, look at what runs there. The next nightly run learns the change.",
+            page="train.md",
         ),
         Alert(
             "ForecastDegraded",
@@ -117,8 +132,8 @@ def forecast_alerts(hot: float) -> list[Alert]:
             f"max {_PROCESS} (forecast_degradation_level) > 0",
             "30m",
             "{{ $labels.job }}: degradation level {{ $value }}",
-            "Scores come from less than a fresh model and fresh usage: 1 no live correction, 2 old model, 3 requests, "
-            f"4 neutral. {_WHY}",
+            f"A fresh model or fresh usage is missing: 1 no live correction, 2 old model. {_WHY}",
+            action=_BY_LEVEL,
         ),
         Alert(
             "ForecastDegraded",
@@ -126,7 +141,8 @@ def forecast_alerts(hot: float) -> list[Alert]:
             f"max {_PROCESS} (forecast_degradation_level) > 2",
             "10m",
             "{{ $labels.job }}: degradation level {{ $value }}, the forecast is not used",
-            f"Pods are placed by requests (3), or all nodes are alike (4). {_WHY}",
+            "Pods are placed by requests (3), or all nodes are alike (4).",
+            action=_BY_LEVEL,
         ),
         Alert(
             "ForecastNotReady",
@@ -134,8 +150,10 @@ def forecast_alerts(hot: float) -> list[Alert]:
             "forecast_ready == 0",
             "15m",
             "{{ $labels.job }} at {{ $labels.instance }} has not read the cluster",
-            "The first complete list of nodes and pods does not come to an end. Until then nothing is scored or placed "
-            "there. The log names the source that fails, and so does /v1/status of scorer and schedule.",
+            "This process has no complete list of nodes and pods yet. It scores and places nothing; an extender is "
+            "neutral, so kube-scheduler goes on by itself.",
+            action="Read its log: `list or watch of ...: 403` is a missing right, 404 a definition that is not "
+            "installed. Apply `deploy/` again. Otherwise look at the API server.",
         ),
         Alert(
             "ForecastScorerDrift",
@@ -143,8 +161,11 @@ def forecast_alerts(hot: float) -> list[Alert]:
             "forecast_self_check_drift > 0",
             "5m",
             "{{ $labels.job }} at {{ $labels.instance }}: {{ $value }} differences between its tables and the cluster",
-            "The hourly self-check found that tables kept event by event were not what they should be. They were made "
-            "anew: it is mended, and a mistake of ours to be reported.",
+            "The hourly self-check found tables that differed from the cluster: a defect of ours. It made them "
+            "anew, so placing is right again.",
+            action="Report it with the log, which names what differed first (`the tables have drifted`). If it "
+            "comes every hour, restart the process.",
+            commands=('curl -s "$SCORER/v1/self-check"                       # or $SCHEDULER',),
         ),
         Alert(
             "ForecastUsageStale",
@@ -153,7 +174,10 @@ def forecast_alerts(hot: float) -> list[Alert]:
             f" or max {_PROCESS} ({never}) > {_UNMEASURED_SECONDS}",
             "5m",
             "{{ $labels.job }}: no usage was measured for {{ $value | humanizeDuration }}",
-            "The scorer gets no usage of nodes from Prometheus, so the forecast is not corrected by what happens now.",
+            "Prometheus gives no usage of nodes. Placing by the forecast goes on, but unexpected load is not avoided.",
+            action="The log says why (`usage cannot be measured`). A process without `prometheus.url` keeps this "
+            "alert: set it.",
+            page="prometheus.md#when-it-does-not-work",
         ),
         Alert(
             "ForecastClusterStateStale",
@@ -161,7 +185,10 @@ def forecast_alerts(hot: float) -> list[Alert]:
             f"max {_PROCESS} (forecast_cluster_state_age_seconds) > {_UNHEARD_SECONDS}",
             "2m",
             "{{ $labels.job }}: the API server was last heard of {{ $value | humanizeDuration }} ago",
-            "Scores go on from the last state; after fifteen minutes every node is neutral.",
+            "The process cannot reach the API server, so it binds nothing. Scores go on from the last state; after "
+            "15 minutes every node is neutral.",
+            action="Check `kubectl get --raw /readyz`, NetworkPolicies, and the log: 401 or 403 is an expired "
+            "token. Watches resume within 30 s.",
         ),
         Alert(
             "ForecastServicesUnknown",
@@ -169,8 +196,10 @@ def forecast_alerts(hot: float) -> list[Alert]:
             f"{unknown} / {pods} > {_UNKNOWN} and max {_PROCESS} (forecast_degradation_level) < 3",
             "1h",
             "{{ $labels.job }}: the model does not know the service of {{ $value | humanizePercentage }} of pods",
-            "They are taken at their requests. Either the model was trained on another cluster, or the nightly run "
-            "cannot name services (kube-state-metrics).",
+            "The model does not know the services of most pods, so their requests count instead.",
+            action="Train on this cluster, with all its namespaces; check kube-state-metrics. In a cluster that is "
+            "mostly new the alert ends after some nights.",
+            commands=('curl -s "$SCORER/v1/services"',),
         ),
     ]
 
@@ -185,8 +214,14 @@ def _hot_spots(hot: float) -> list[Alert]:
             f"count by (cluster) (count by (cluster, node) ({too_full})) {placing} {_PLACING}",
             "15m",
             f"{_COUNTED} {words} of capacity today, the fullest: {_names(too_full)}",
-            f"{meaning} Move or scale pods while it is quiet: `forecast-scheduler nodes` lists the nodes, `node` says "
-            "which services make a peak and where there is room.",
+            meaning,
+            action="List the nodes; `node` names the services that make a peak, and a better node for each. Cordon the "
+            "node and delete one of its largest pods while it is quiet. Many hot nodes: scale up, or move jobs.",
+            commands=(
+                'forecast-scheduler nodes --scorer "$SCORER"',
+                'forecast-scheduler node worker-1 --scorer "$SCORER"',
+            ),
+            page="../../EMERGENCY.md#a-node-is-hot-now",
         )
         for severity, too_full, placing, words, meaning in (
             (
@@ -194,21 +229,21 @@ def _hot_spots(hot: float) -> list[Alert]:
                 expected,
                 "unless",
                 f"will probably be over {hot:.0%}",
-                "Expected peaks that are still to come, of pods that nothing of ours has placed yet.",
+                "Expected peaks are still to come, of pods that nothing of ours placed.",
             ),
             (
                 Severity.WARNING,
                 expected,
                 "and",
                 f"will probably be over {hot:.0%}",
-                f"Expected peaks that are still to come are over {hot:.0%} of what the nodes have.",
+                "Expected peaks are still to come. Tonight's pods can be moved while it is quiet.",
             ),
             (
                 Severity.CRITICAL,
                 bound,
                 "and",
                 f"may be over {_OVER:.0%}",
-                "Upper bounds (95 %) of peaks that are still to come are over all that the nodes have.",
+                "Upper bounds (95 %) of peaks still to come exceed all that the nodes have.",
             ),
         )
     ]

@@ -25,7 +25,11 @@ def gpu_and_job_alerts() -> list[Alert]:
             f"max {_PROCESS} (forecast_gpu_device_conflicts) > 0",
             "5m",
             "{{ $labels.job }}: {{ $value }} cards are promised to more pods than they hold, or are gone",
-            "Somebody else gives cards away beside us, or a device was lost under the pods that have it.",
+            "Another scheduler or a pod with `nodeName` took cards, or a card broke under its pods. Pods may fail "
+            "to start, or share what they asked for alone.",
+            action="Find GPU nodes with fewer cards than before, and pods there that are not of our scheduler. "
+            "Drain a node with a broken card.",
+            page="../use/gpu.md#cards",
         ),
         Alert(
             "ForecastTideShortfall",
@@ -34,8 +38,11 @@ def gpu_and_job_alerts() -> list[Alert]:
             "0m",
             "Pool {{ $labels.pool }}: inference waited {{ $value | humanizeDuration }} of the last hour for GPUs that "
             "training held",
-            "Training did not make room in time: demand came above what was predicted, or moves failed. /v1/tide has "
-            "the moves and their reasons.",
+            "Training did not make room in time: demand was above the forecast, or moves failed.",
+            action="Failed moves name the missing right or the workload. If demand was too high, raise the margin "
+            "in `schedule.gpu.tide`. By hand: scale a training down.",
+            commands=('forecast-scheduler tide --server "$SCHEDULER" --hours 12',),
+            page="../use/tide.md",
         ),
         Alert(
             "ForecastTideLacking",
@@ -43,7 +50,9 @@ def gpu_and_job_alerts() -> list[Alert]:
             f"max {_POOL} (forecast_tide_lacking_gpus) > 0",
             "30m",
             "Pool {{ $labels.pool }}: inference will lack {{ $value }} GPUs",
-            "Even with every training stopped that may be stopped the pool is too small for what is predicted.",
+            "The pool is too small for the forecast, even with every training stopped that may be stopped.",
+            action="Add GPUs, run fewer replicas, or let more trainings be stopped. `forecast-scheduler tide` "
+            "names the services.",
         ),
         Alert(
             "ForecastGpuNodeStrained",
@@ -51,7 +60,9 @@ def gpu_and_job_alerts() -> list[Alert]:
             f"max {_PROCESS} (forecast_gpu_unrelieved_nodes) > 0",
             "15m",
             "{{ $labels.job }}: {{ $value }} GPU nodes are strained by offline pods that cannot be taken off",
-            "Their load passes the ceiling kept for GPU work, and the offline pods there may not be evicted.",
+            "Load passes the ceiling kept for GPU work, and the offline pods there may not be evicted.",
+            action="Evict them by hand, or let offline work have less.",
+            page="../use/idle-cpu.md",
         ),
         Alert(
             "ForecastJobDeadlineMissed",
@@ -59,7 +70,11 @@ def gpu_and_job_alerts() -> list[Alert]:
             f"max {_PROCESS} (increase(forecast_job_deadline_missed_total[1h])) > 0",
             "0m",
             '{{ $labels.job }}: {{ $value | printf "%.0f" }} job pods missed their deadline within the hour',
-            "They had not succeeded when it came. /v1/jobs/plan says what was held and why.",
+            "The pods had not succeeded at their deadline: held too long, slower than ever, or without room.",
+            action="See the Events `DeadlineMissed`. Set an earlier latest start, a later deadline, or a "
+            "higher priority.",
+            commands=('forecast-scheduler jobs --server "$SCHEDULER" --hours 12',),
+            page="../use/jobs.md#the-valley",
         ),
         Alert(
             "ForecastProviderBackingOff",
@@ -67,6 +82,10 @@ def gpu_and_job_alerts() -> list[Alert]:
             "max by (cluster, job, provider) (forecast_job_provider_backoff_seconds) > 0",
             "30m",
             "Provider {{ $labels.provider }} gets no pods for {{ $value | humanizeDuration }} more",
-            "It rejected pods, did not start them, or lost their node, again and again. Jobs wait for nodes instead.",
+            "The provider rejected pods, did not start them, or lost its node, again and again. Jobs use the "
+            "cluster's own nodes or wait.",
+            action="`forecast_job_provider_failures_total` says which. Check its quota and health, `most_starting` "
+            "and `start_timeout`.",
+            page="../use/jobs.md#virtual-nodes",
         ),
     ]

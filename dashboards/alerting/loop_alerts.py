@@ -53,8 +53,14 @@ def _loops() -> list[Alert]:
             f" and {_PLACES} unless on {_REPLICA} {tried}",
             "5m",
             "{{ $labels.instance }}: {{ $value }} pods are ready to be scheduled and none was tried for ten minutes",
-            "Pods are in the active part of the queue, this replica places pods, and no attempt had any result. "
-            "/v1/queue?part=active has the pods; the log says what the loop waits for.",
+            "Pods are ready, this replica places pods, and no attempt has ended for ten minutes. No pod that names "
+            "our scheduler gets a node.",
+            action="If `bindings_in_flight` stays high, the API server is slow. Otherwise delete the leader's pod: "
+            "another replica takes over, and no pod is lost or bound twice. Report it with the log.",
+            commands=(
+                'curl -s "$SCHEDULER/v1/queue?part=active&limit=5"',
+                'curl -s "$SCHEDULER/v1/status"             # scheduling: loop_age_seconds, bindings_in_flight',
+            ),
         ),
         Alert(
             "ForecastSchedulingLoopStalled",
@@ -62,8 +68,9 @@ def _loops() -> list[Alert]:
             f"forecast_scheduling_loop_age_seconds > {_STALLED_SECONDS} and {_PLACES}",
             "1m",
             "{{ $labels.instance }}: the scheduling loop has not gone round for {{ $value | humanizeDuration }}",
-            "The loop of a replica that places pods hangs. /healthz fails and the kubelet starts the process again; "
+            "The loop of a replica that places pods hangs. `/healthz` fails, the kubelet restarts the process, and "
             "another replica takes over.",
+            action="Nothing if it recovered. If its CPU is throttled, give it more. Otherwise report it with its log.",
         ),
         Alert(
             "ForecastNoLeader",
@@ -71,8 +78,10 @@ def _loops() -> list[Alert]:
             f"max {_PROCESS} (forecast_leader) == 0",
             "2m",
             "{{ $labels.job }}: no replica schedules",
-            "No replica holds the Lease, so no pod that names our scheduler gets a node. /readyz of each replica says "
-            "why it cannot take over.",
+            "No replica holds the Lease: pods that name our scheduler stay Pending.",
+            action="`/readyz` of each replica says why it cannot take over: usually a missing right on Leases, or "
+            "no replica runs. A `--dry-run` never leads: do not scrape one under this job's name.",
+            commands=("kubectl -n forecast-scheduler get lease forecast-scheduler -o yaml",),
         ),
         Alert(
             "ForecastShardsFree",
@@ -80,8 +89,15 @@ def _loops() -> list[Alert]:
             f"min {_PROCESS} (forecast_shards_free) > 0",
             "2m",
             "{{ $labels.job }}: {{ $value }} shards of nodes have no owner",
-            "No replica places on their nodes. A shard whose owner died is free for the duration of a lease, one that "
-            "is handed over for seconds. forecast_shard_trouble says which replicas must own nothing.",
+            "No replica places pods on the nodes of these shards. After an owner's death that is normal for the "
+            "duration of a Lease.",
+            action="Start a replica, or give it its rights on Leases (`deploy/components/shards/rbac.yaml`). "
+            "`forecast_shard_trouble` says which replicas must own nothing.",
+            commands=(
+                "kubectl -n forecast-scheduler get leases -l forecast-scheduler.io/shards-of=forecast-scheduler",
+                "kubectl -n forecast-scheduler get pods -l app.kubernetes.io/name=forecast-scheduler-schedule",
+            ),
+            page="../use/shards.md",
         ),
         Alert(
             "ForecastShardTrouble",
@@ -89,8 +105,10 @@ def _loops() -> list[Alert]:
             "forecast_shard_trouble > 0",
             "5m",
             "{{ $labels.instance }}: this replica owns no nodes",
-            "Its loop hangs, its watch lags, it cannot read the Leases, or its number of shards differs from that of "
-            "the others: its log says which. The other replicas place on its nodes.",
+            "This replica must own no nodes: its loop hangs, its watch lags, it cannot read the Leases, or its "
+            "`schedule.shards.count` differs. The others place on its nodes.",
+            action="Its log says which. Give it CPU; after a change of `count` let the rollout end; otherwise "
+            "restart it.",
         ),
         Alert(
             "ForecastGangStarving",
@@ -98,8 +116,11 @@ def _loops() -> list[Alert]:
             f"max {_PROCESS} (forecast_gang_longest_wait_seconds) > {_STARVING_SECONDS}",
             "5m",
             "{{ $labels.job }}: a complete gang has been tried in vain for {{ $value | humanizeDuration }}",
-            "All its members exist and there was never room for them at once. kubectl get podgroups -A shows those in "
-            "phase Scheduling.",
+            "All members of a gang exist, and for an hour there was never room for all of them at once.",
+            action="The condition's message says how many members fit and what the others lack. Make room, raise "
+            "its priority, or delete it.",
+            commands=("kubectl get podgroups -A -o wide",),
+            page="../use/gangs.md",
         ),
         Alert(
             "ForecastSchedulingErrors",
@@ -107,8 +128,9 @@ def _loops() -> list[Alert]:
             f"{failed} / {attempts} > {_ERRORS}",
             "15m",
             "{{ $labels.job }}: {{ $value | humanizePercentage }} of scheduling attempts end with an error",
-            "Not for want of room, but because something failed: the API server, rights, or a mistake of ours. The log "
-            "names it.",
+            "More than one attempt in twenty fails, and not for want of room. The pods are tried again.",
+            action="The log names the error: 403 a missing right, 409 another scheduler on the same pods, 5xx or "
+            "time-outs the API server.",
         ),
         Alert(
             "ForecastWatchBehind",
@@ -116,7 +138,10 @@ def _loops() -> list[Alert]:
             f"forecast_assumed_pods > 0 and on {_REPLICA} forecast_bindings_in_flight == 0",
             "15m",
             "{{ $labels.instance }}: {{ $value }} pods were bound long ago and the watch does not show it",
-            "Nothing is being bound, and still pods are only assumed to have their node: the watch of pods is behind.",
+            "Pods were bound a quarter of an hour ago and the watch does not show it. Their nodes count as full "
+            "meanwhile, so nothing is overcommitted.",
+            action="Look at the API server's load and at `sources` in `/v1/status`. If the API server is well, "
+            "restart the process.",
         ),
         Alert(
             "ForecastOvercommitUnrepaired",
@@ -124,7 +149,11 @@ def _loops() -> list[Alert]:
             "max by (cluster, job, cause) (forecast_overcommitted_nodes) > 0",
             "15m",
             "{{ $value }} nodes have more requested than allocatable (cause: {{ $labels.cause }})",
-            "Repair takes seconds where it can evict a pod of ours. Here it cannot, or it is switched off.",
+            "Repair takes seconds where it can evict a pod of ours. Here it cannot, or is off. Kubelets refuse "
+            "pods that do not fit; running ones lose nothing.",
+            action="Evict a pod by hand, widen its disruption budget, or drain the node. Cause `own`: find out who "
+            "else binds pods there.",
+            page="../use/sharing-nodes.md",
         ),
         Alert(
             "ForecastPolicyRefused",
@@ -132,8 +161,11 @@ def _loops() -> list[Alert]:
             f"min {_PROCESS} (forecast_policy_document_valid) == 0",
             "5m",
             "{{ $labels.job }}: the policy document is not in effect",
-            "It has a mistake, is gone, or cannot be read. The last good policies stay in effect; after a restart only "
-            "those of the settings.",
+            "The document has a mistake, is gone, or cannot be read. The last good policies stay in effect; after "
+            "a restart only those of the settings.",
+            action="Mend the document: the Event `PolicyRefused` names the place, and so does this command.",
+            commands=("forecast-scheduler policy check policies.yaml",),
+            page="../use/policies.md",
         ),
     ]
 
@@ -146,8 +178,11 @@ def _advisor() -> list[Alert]:
             f"max {_PROCESS} (forecast_gated_longest_seconds) > {_HELD_SECONDS}",
             "1m",
             "{{ $labels.job }}: our gate has held a pod for {{ $value | humanizeDuration }}",
-            "Neither the advisors nor the webhook can release it. Their logs say why its gate cannot be removed; "
-            "`forecast-scheduler advise --release` removes it by hand.",
+            "Neither the advisors nor the webhook can remove our gate from a pod.",
+            action="Release all held pods: `forecast-scheduler advise --release`, with a kubeconfig that may patch "
+            "pods. Then find in the logs why the API server refuses the patches: rights, a policy, 429.",
+            commands=("kubectl get pods -A --field-selector spec.nodeName=",),
+            page="../../EMERGENCY.md",
         ),
         Alert(
             "ForecastUnadvised",
@@ -155,8 +190,10 @@ def _advisor() -> list[Alert]:
             f"sum {_PROCESS} (increase(forecast_webhook_unadvised_pods_total[5m])) > 0",
             "2m",
             "{{ $labels.job }}: {{ $value | humanize }} pods came without advice in five minutes",
-            "No advisor renewed its Lease, or the webhook may not remove gates: new pods that ask for advice are not "
-            "held for it, and kube-scheduler places them alone.",
+            "No advisor renewed its Lease, or the webhook may not remove gates. New pods are not held; "
+            "kube-scheduler places them without advice.",
+            action="Label `because`: `no_advisor`, start the advisor; `cannot_release`, let the webhook list, "
+            "watch and patch pods (`deploy/base/advisor`).",
         ),
         Alert(
             "ForecastNominationsIgnored",
@@ -165,8 +202,11 @@ def _advisor() -> list[Alert]:
             "5m",
             "{{ $labels.job }}: nominations are not followed; held pods prefer their nodes",
             "Three canaries in a row went elsewhere, or the API server did not store nominations. Held pods get "
-            "preferred node affinity instead, which other scores may outweigh. Canaries go on: one that is followed "
+            "preferred node affinity instead, which other scores may outweigh.",
+            action="Outcomes of `forecast_canaries_total`: `refused`, grant `pods/status`; `elsewhere`, look for "
+            "plugins or extenders of kube-scheduler that reject the nodes. One canary that is followed "
             "brings nominations back.",
+            page="../use/advisor.md#are-nominations-followed",
         ),
     ]
 
@@ -181,8 +221,10 @@ def _extender() -> list[Alert]:
             f"{neutral} / {requests} > {_NEUTRAL}",
             "10m",
             "{{ $labels.job }}: {{ $value | humanizePercentage }} of answers to kube-scheduler were neutral",
-            "The extender was late, not ready, or failed. kube-scheduler goes on by itself, these pods are placed "
+            "The extender was late, not ready, or failed. kube-scheduler goes on by itself and places these pods "
             "without the forecast.",
+            action="Outcomes of `forecast_extender_requests_total`: `late`, give it CPU or raise "
+            "`extender.deadline`; `failed`, read the log; `not_ready`, see ForecastNotReady.",
         ),
     ]
 
@@ -199,8 +241,10 @@ def _webhook() -> list[Alert]:
                 f"{remaining} < {limit}",
                 "15m",
                 "{{ $labels.job }}: the certificate ends in {{ $value | humanizeDuration }}",
-                "It should have been renewed. Once it has ended the API server cannot call the webhook: pods are "
-                "created unshaped, or refused under failurePolicy Fail.",
+                "It should have been renewed. Once it has ended, pods are created unshaped, or refused under "
+                "failurePolicy Fail.",
+                action="Read the webhook's log. With cert-manager look at the Certificate; renew files of your own.",
+                page="webhook.md#trouble",
             )
             for severity, limit in ((Severity.WARNING, _WEEK), (Severity.CRITICAL, _DAY))
         ),
@@ -210,8 +254,11 @@ def _webhook() -> list[Alert]:
             f"max {_PROCESS} (forecast_webhook_ready) == 0",
             "10m",
             "{{ $labels.job }}: no replica has read templates and bindings",
-            "None of them is ready, so the API server reaches none: pods are created unshaped, or refused under "
+            "No replica is ready, so the API server reaches none: pods are created unshaped, or refused under "
             "failurePolicy Fail.",
+            action="Its log names a missing right (403), or an API server that it cannot reach. While pods are "
+            "refused, delete the MutatingWebhookConfiguration.",
+            page="../../EMERGENCY.md",
         ),
         Alert(
             "ForecastWebhookFailing",
@@ -219,7 +266,9 @@ def _webhook() -> list[Alert]:
             f"{unanswered} / {reviews} > {_UNSHAPED}",
             "10m",
             "{{ $labels.job }}: {{ $value | humanizePercentage }} of the API server's questions got no answer",
-            "These pods were left to failurePolicy: created unshaped, or refused.",
+            "failurePolicy decided about these pods: created unshaped, or refused.",
+            action="Outcome `not_ready`: rights or definitions are missing. Outcome `failed`: a defect of ours; "
+            "report it with the log.",
         ),
         Alert(
             "ForecastTemplateBroken",
@@ -227,6 +276,9 @@ def _webhook() -> list[Alert]:
             f"max {_PROCESS} (forecast_webhook_bindings_broken) > 0",
             "10m",
             "{{ $labels.job }}: {{ $value }} bindings of templates apply to nobody",
-            "A binding or its template has a mistake; the condition Ready of the binding says which.",
+            "A binding or its template has a mistake; its pods are created without it.",
+            action="The condition `Ready` of the binding says what to mend.",
+            commands=("kubectl get schedulerconfigbindings",),
+            page="../use/templates.md",
         ),
     ]

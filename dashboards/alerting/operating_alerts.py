@@ -36,8 +36,15 @@ def operating_alerts() -> list[Alert]:
             f"time() - {told} > {_NIGHT_SECONDS} or {untold} > {_MISSED_SECONDS}",
             "10m",
             "No nightly run is known to have succeeded for {{ $value | humanizeDuration }}",
-            "Last night's run failed or did not start. The model in use stays in use; 36 hours after its first "
-            "midnight it is an old one. Where the run leaves no figures the time is the age of that model.",
+            "Last night's run failed or did not start. The model in use stays; 36 hours after its first midnight "
+            "it is an old one. Without figures of a run the model's age counts.",
+            action="The last line of the pod's log says what to mend; exit status 2 needs a person, 1 the next "
+            "try. No Job: is the CronJob suspended? Then run it by hand, which is safe to repeat.",
+            commands=(
+                "kubectl -n forecast-scheduler get jobs",
+                "kubectl -n forecast-scheduler create job train-now --from=cronjob/forecast-scheduler-trainer",
+            ),
+            page="train.md",
         ),
         Alert(
             "ForecastTrainFiguresMissing",
@@ -45,8 +52,12 @@ def operating_alerts() -> list[Alert]:
             f"max by (cluster) (forecast_model_age_seconds) <= {_MISSED_SECONDS} unless on (cluster) {told}",
             "1d",
             "The model is {{ $value | humanizeDuration }} old, and no figures of a nightly run have arrived for a week",
-            "Runs succeed, and Prometheus has none of their figures: ForecastTrainDataGaps cannot fire, and resources "
-            "that the gate held back are not shown. The run needs --pushgateway or --metrics.",
+            "Runs succeed, and Prometheus has none of their figures: ForecastTrainDataGaps cannot fire. The "
+            "forecast is not affected.",
+            action="If this prints nothing, the run sends no figures: add the component `pushgateway`. Otherwise "
+            "see the run's log, and whether Prometheus scrapes the Pushgateway.",
+            commands=("kubectl -n forecast-scheduler get cronjobs -o yaml | grep -i -A1 -e pushgateway -e metrics",),
+            page="deployment.md",
         ),
         Alert(
             "ForecastTrainDataGaps",
@@ -54,8 +65,11 @@ def operating_alerts() -> list[Alert]:
             f"max by (cluster, resource) ({gaps}) > {_GAPS}",
             "15m",
             "{{ $labels.resource }}: {{ $value | humanizePercentage }} of yesterday's service half hours are missing",
-            "Of the half hours in which services had running pods. Nobody measured them: scraping has gaps, or lost a "
-            "label. The report of the run names the services.",
+            "Services had running pods in these half hours and nothing measured them. Tonight's model is poorer "
+            "for it, and the gate may keep yesterday's.",
+            action="Look at `forecast:pod_usage` of that resource and mend the scraping. The run's report names "
+            "the services.",
+            page="prometheus.md",
         ),
         Alert(
             "ForecastTargetDown",
@@ -64,6 +78,8 @@ def operating_alerts() -> list[Alert]:
             "5m",
             "{{ $labels.job }} at {{ $labels.instance }} cannot be scraped",
             "The process is down, does not answer, or refuses Prometheus. Another replica may still work.",
+            action="Is the pod running and ready? If the target says 401 or 403, Prometheus may not read `/metrics`.",
+            page="security.md",
         ),
         Alert(
             "ForecastComponentDown",
@@ -71,7 +87,10 @@ def operating_alerts() -> list[Alert]:
             f"max by (cluster, job) ({_TARGETS}) == 0",
             "5m",
             "{{ $labels.job }}: no replica can be scraped",
-            "None of its processes answers. What that means for pods is in the runbook.",
+            "None of its processes answers. Pods for our loops wait; a webhook with failurePolicy Fail refuses pods. "
+            "Everything else goes on without this part.",
+            action="`kubectl -n forecast-scheduler get pods,events` says why.",
+            page="../../EMERGENCY.md",
         ),
         Alert(
             "ForecastTargetMissing",
@@ -79,7 +98,8 @@ def operating_alerts() -> list[Alert]:
             f"group by (cluster, job) (max_over_time({_TARGETS}[1d])) unless group by (cluster, job) ({_TARGETS})",
             "10m",
             "{{ $labels.job }} was a target within the last day and is none any more",
-            "Its pods are gone, or its ServiceMonitor is. Nothing else would notice: without targets all other alerts "
-            "are silent.",
+            "Its pods are gone, or its ServiceMonitor is. Without targets all other alerts are silent.",
+            action="Put back the Deployment, the ServiceMonitor or the Service's labels. After a removal on "
+            "purpose the alert ends within a day.",
         ),
     ]

@@ -22,8 +22,15 @@ def rebalancing_alerts() -> list[Alert]:
             f"max {_PROCESS} ({is_down}) > 0",
             "5m",
             "{{ $labels.job }}: nights in a row were graded as bad, and no pod is moved any more",
-            "rebalance.mode is on, and the rebalancer only plans: its moves prevented less than it had predicted, or "
-            "made other nodes hot. The grades are in the RebalancePlans. It does not act again by itself.",
+            "`rebalance.mode` is `on`, but the rebalancer only plans: its moves gained less than half of what it "
+            "had predicted, or made other nodes hot.",
+            action="Read the grades. Mend a wrong forecast or wait until the model has learned the change; then "
+            "set `rebalance.trust.counts_from` to today.",
+            commands=(
+                "kubectl get rebalanceplans -o wide",
+                'curl -s "$REBALANCER/v1/rebalance"                      # `because`',
+            ),
+            page="../use/rebalancer.md#trust",
         ),
         Alert(
             "ForecastRebalanceStuck",
@@ -31,8 +38,11 @@ def rebalancing_alerts() -> list[Alert]:
             f"{stuck} > 0",
             "0m",
             "{{ $labels.job }}: the replacement of a pod that was to move did not become ready within the last hour",
-            "The service of that pod may have one ready replica less. Nothing more of the plan begins. The status of "
-            "the RebalancePlan names the pod and what its replacement waits for.",
+            "The service may have one ready replica less. The plan begins nothing more tonight; tomorrow's is made "
+            "as ever.",
+            action="Find out why the replacement has no node or does not start. Roll the release back, or make "
+            "room. `forecast-scheduler.io/rebalance: never` exempts a service.",
+            commands=("kubectl get events -A --field-selector reason=RebalanceStuck",),
         ),
         Alert(
             "ForecastRebalanceHeldUp",
@@ -41,8 +51,10 @@ def rebalancing_alerts() -> list[Alert]:
             f"max {_PROCESS} (max_over_time(forecast_rebalance_held_up[10m])) > 0",
             "15m",
             "{{ $labels.job }}: the rebalancer has not been able to go on for 15 minutes",
-            "The API server refuses requests or does not answer. A move under way waits, or ends without effect. "
-            "`trouble` of /v1/rebalance and the log say what is refused.",
+            "The API server refuses requests or does not answer. A move under way waits, or ends without effect.",
+            action="`trouble` and the log name what is refused: 403 a right, 404 the definition of RebalancePlan "
+            "(`deploy/crds/rebalanceplans`), otherwise a webhook or policy.",
+            commands=('curl -s "$REBALANCER/v1/rebalance"                      # `trouble`',),
         ),
         Alert(
             "ForecastRebalanceNoLeader",
@@ -50,7 +62,10 @@ def rebalancing_alerts() -> list[Alert]:
             f"max {_PROCESS} (forecast_rebalance_leading) == 0 and on (cluster, job) {acts}",
             "10m",
             "{{ $labels.job }}: no replica plans or moves",
-            "No night is planned and a move under way waits: no replica holds the Lease, or the one that does has not "
-            "read nodes, pods and disruption budgets yet.",
+            "No night is planned and a move under way waits: no replica holds the Lease, or its holder has not "
+            "read the cluster yet.",
+            action="`/readyz` of each replica says what it lacks: rights on the Lease "
+            "`forecast-scheduler-rebalancer`, or on what it lists.",
+            commands=("kubectl -n forecast-scheduler get leases",),
         ),
     ]

@@ -19,7 +19,13 @@ def tenant_alerts() -> list[Alert]:
             f" and on {_TENANT} max by {_TENANT} (forecast_tenant_owed) > 0",
             "15m",
             "Tenant {{ $labels.tenant }}: {{ $value }} pods wait while others use what it is guaranteed",
-            "The tenant is within its min and others borrow it. Borrowers have not ended, and were not evicted. "
-            "/v1/tenants has what each owes.",
+            "The tenant is within its min and others borrow it. Borrowers have not ended and were not evicted.",
+            action="The pod's condition says what it waits for: disruption budgets of borrowers, `reclaim: false`, "
+            "or rules about nodes. Loosen them, delete borrowers, or add nodes.",
+            commands=(
+                'forecast-scheduler tenants --server "$SCHEDULER" --namespace shop',
+                "kubectl get events -n shop --field-selector reason=FailedScheduling",
+            ),
+            page="../use/tenants.md",
         ),
     ]

@@ -36,7 +36,7 @@ class TrainSettings(SettingGroup):
     """URL of a Pushgateway that gets the same figures; `--pushgateway`."""
 
     peaks_report: Path | None = None
-    """Page of predicted against actual peaks, written after each run (docs/operate/report.md).
+    """Page of predicted against actual peaks, written after each run (docs/operate/dashboards.md).
     See also scorer.report."""
 
     backend: str | None = None

@@ -27,7 +27,7 @@ class ScorerServiceOptions(ServingOptions):
 
     report: Path | None = None
     """Page that `report --html` writes, offered at /report with a link on the scorer's page; read at every request
-    (docs/operate/report.md)."""
+    (docs/operate/dashboards.md)."""
 
     @field_validator("report")
     @classmethod

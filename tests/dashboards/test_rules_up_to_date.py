@@ -12,8 +12,9 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from dashboards.alerting import files
+from dashboards.alerting import RUNBOOKS, files
 from dashboards.alerting.rule_files import alert_groups
+from dashboards.alerting.runbooks import runbook_page
 from testing.servers.prometheus import promtool
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 
@@ -29,6 +30,10 @@ def _groups(path: str) -> Any:
 @pytest.mark.parametrize("path", list(files()))
 def test_files_are_up_to_date(path: str) -> None:
     assert (DASHBOARDS / path).read_text() == files()[path], "run make dashboards"
+
+
+def test_the_page_of_runbooks_is_up_to_date() -> None:
+    assert (ROOT / RUNBOOKS).read_text() == runbook_page(), "run make dashboards"
 
 
 def test_promtool_accepts_them() -> None:

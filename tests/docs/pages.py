@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = tuple(sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]))
+_AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "EMERGENCY.md")
+PAGES = tuple(sorted([*(ROOT / name for name in _AT_THE_ROOT), *(ROOT / "docs").rglob("*.md")]))
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

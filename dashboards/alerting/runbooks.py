@@ -1,0 +1,67 @@
+"""The page docs/operate/alerts.md: for each alert its cause, what to do, commands, and where to read more."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dashboards.alerting.alert import Alert
+from dashboards.alerting.rule_files import alert_groups
+
+_HEADINGS: Final = {
+    "forecast": "The forecast",
+    "forecast-scheduling": "Scheduling",
+    "forecast-rebalancing": "Rebalancing",
+    "forecast-autoscaling": "Autoscaling",
+    "forecast-gpus-and-jobs": "GPUs and jobs",
+    "forecast-tenants": "Tenants",
+    "forecast-operating": "Operating",
+}
+
+_BEGINNING: Final = """\
+# Alerts and their runbooks
+
+Find the alert by its name. Its section has the cause, then what to do. `critical` is for now, `warning` for working
+hours, `info` for the record. How to install the alerts, and what they need: [dashboards.md](dashboards.md#installing).
+
+First in most cases:
+
+```console
+$ curl -s "$SCORER/v1/status"                     # or $SCHEDULER: degradation level and why, ages, what fails
+$ kubectl -n forecast-scheduler get pods,events
+```
+
+`$SCORER`, `$SCHEDULER`, `$REBALANCER` and `$PROMETHEUS` are addresses ([http-api.md](../use/http-api.md)). Add
+`-H "Authorization: Bearer $TOKEN"` where a service asks for a token. The extender has no `/v1/status`: its log, its
+decision log and `/metrics` say the same. `python -m dashboards` writes this page from `dashboards/alerting/`.
+"""
+
+
+def runbook_page() -> str:
+    """Return the page in Markdown, with the alerts' default thresholds."""
+    lines = [_BEGINNING]
+    for group, alerts in alert_groups().items():
+        lines.append(f"## {_HEADINGS[group]}\n")
+        by_name: dict[str, list[Alert]] = {}
+        for alert in alerts:
+            by_name.setdefault(alert.name, []).append(alert)
+        lines += [_section(of_name) for of_name in by_name.values()]
+    return "\n".join(lines)
+
+
+def _section(alerts: list[Alert]) -> str:
+    """Return the section of one name. Its rules differ by severity, and share action, commands and page."""
+    alert = alerts[0]
+    descriptions = {one.description: one.severity.value for one in alerts}
+    if len(descriptions) > 1:
+        causes = [f"{severity.capitalize()}: {text[0].lower()}{text[1:]}" for text, severity in descriptions.items()]
+    else:
+        causes = [alert.description]
+    text = f"### {alert.name}\n\n{' '.join(causes)}\n\n{alert.action}"
+    if alert.page:
+        name = alert.page.partition("#")[0].rpartition("/")[2]
+        text = f"{text.removesuffix('.')} ([{name}]({alert.page}))."
+    if alert.commands:
+        text += "\n\n```console\n" + "".join(f"$ {line}\n" for line in alert.commands) + "```"
+    linked = re.sub(rf"(?<!#)\b(?!{alert.name}\b)(Forecast[A-Z]\w+)", lambda m: f"[{m[1]}](#{m[1].lower()})", text)
+    return f"{linked}\n"
