@@ -96,8 +96,6 @@ def bindings(count: int, n_templates: int) -> list[dict[str, Any]]:
             "priority": i % 5,
         }
         spec["arguments"] = [{"name": "first" if template % 2 == 0 else "app", "string": app}]
-        if i % 10 == 5:
-            spec["canary"] = {"percent": 20}
         made.append(
             {"apiVersion": _API_VERSION, "kind": "SchedulerConfigBinding", "metadata": {"name": f"b-{i}"}, "spec": spec}
         )

@@ -28,7 +28,6 @@ from base.redaction import redacted
 from forecast_scheduler.commands.advise.advise_command import advise
 from forecast_scheduler.commands.autoscale_command import autoscale
 from forecast_scheduler.commands.backtest_command import backtest
-from forecast_scheduler.commands.canary.canary_command import canary
 from forecast_scheduler.commands.capacity_command import capacity
 from forecast_scheduler.commands.demo.demo_command import demo
 from forecast_scheduler.commands.doctor_command import doctor
@@ -128,7 +127,6 @@ for _command in (
     reporting(tenants),
     rules,
     render,
-    reporting(canary),
     webhook,
 ):
     # The whole first paragraph in the list of commands, where typer would cut it after 45 characters.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
@@ -19,7 +18,7 @@ from admission.templates.template_set import Compiled
 _MOST_KEYS: Final = 4
 
 MOST_BINDINGS: Final = 32
-"""Applied to one pod, or recorded as on trial without it: what is written on a pod must stay small."""
+"""Applied to one pod: what is written on a pod must stay small."""
 
 MOST_CANDIDATES: Final = 128
 """Looked at for one pod: trying one in vain takes up to half a millisecond, for which other pods wait."""
@@ -42,7 +41,6 @@ class SkipReason(Enum):
     """spec.nodeName is set: it is placed already, and the kubelet turns away what its node does not fit."""
     ARGUMENTS = "arguments"
     """What the pod's annotation gives it is refused: its own arguments and the defaults count."""
-    CONTROL = "control"
     CONFLICT = "conflict"
     """Applied, but for requirements on labels that the pod already constrains."""
     KEPT_POD = "kept_pod"
@@ -82,11 +80,6 @@ def applied_in_part(binding: str, merged: Merged, lost_keys: tuple[str, ...]) ->
     return Skipped(binding, SkipReason.CONFLICT, "applied in part" + _left_out(merged.kept_keys), lost_keys)
 
 
-def on_trial_without_it(binding: str, percent: int | None) -> Skipped:
-    """Of a pod in the control group."""
-    return Skipped(binding, SkipReason.CONTROL, f"on trial with {percent} % of the pods, not with this one")
-
-
 _OUTCOMES: Final = {
     MergeOutcome.UNCHANGED: (SkipReason.UNCHANGED, "nothing to add: the pod says all of it already"),
     MergeOutcome.KEPT_POD: (SkipReason.KEPT_POD, "the pod already constrains all that it asks for"),
@@ -108,13 +101,11 @@ class BindingDecisions:
     """What the bindings come to for one pod.
 
     applied, skipped : in order of priority
-    control          : names of bindings on trial without this pod
     is_stable        : another round would decide the same
     """
 
     affinity: Affinity
     applied: tuple[Applied, ...]
-    control: frozenset[str]
     skipped: tuple[Skipped, ...]
     is_stable: bool = True
 
@@ -123,12 +114,10 @@ class BindingDecisions:
 class _Known:
     """What one round leaves to the next.
 
-    drawn    : bindings on trial that this pod was drawn for
     hopeless : bindings that contradict: what a pod demands only ever grows
     n_tried  : merges so far; n_compared: how often it was asked what is lost
     """
 
-    drawn: set[str] = field(default_factory=set)
     hopeless: dict[str, Skipped] = field(default_factory=dict)
     n_tried: int = 0
     n_compared: int = 0
@@ -139,13 +128,11 @@ def decide(
     written: object,
     before: Affinity,
     recorded: Mapping[str, Applied],
-    control: frozenset[str],
-    canary_point: Callable[[str], float],
 ) -> BindingDecisions:
     """Go through the bindings by priority, until another round would decide the same.
 
-    written, before   : spec.affinity of the pod as it is, and as it was read
-    recorded, control : what the pod's annotations say of bindings applied to it, and of trials without it
+    written, before : spec.affinity of the pod as it is, and as it was read
+    recorded        : what the pod's annotation says of bindings applied to it
 
     One round is enough but where a binding rules out terms of the pod: labels that only those spoke of are free then,
     and what was too large may fit. That must not wait for the pod to be sent a second time.
@@ -153,11 +140,11 @@ def decide(
     partly: dict[str, Skipped] = {}
     affinity, known = before, _Known()
     while True:
-        decisions = _one_round(bindings, written, before, affinity, recorded, control, canary_point, known)
+        decisions = _one_round(bindings, written, before, affinity, recorded, known)
         partly |= {one.binding: one for one in decisions.skipped if one.reason is SkipReason.CONFLICT}
         if decisions.is_stable or decisions.affinity is affinity or known.n_tried > MOST_TRIES:
             break
-        affinity, control = decisions.affinity, decisions.control
+        affinity = decisions.affinity
         recorded = {one.binding: one for one in decisions.applied}
     applied = {one.binding for one in decisions.applied}
     others = [one for one in decisions.skipped if one.reason is not SkipReason.CONFLICT]
@@ -171,12 +158,9 @@ def _one_round(
     before: Affinity,
     affinity: Affinity,
     recorded: Mapping[str, Applied],
-    control: frozenset[str],
-    canary_point: Callable[[str], float],
     known: _Known,
 ) -> BindingDecisions:
     applied: list[Applied] = []
-    controls: set[str] = set()
     skipped: list[Skipped] = []
     constrained: frozenset[str] = frozenset()
     may_fit_later = False
@@ -195,18 +179,13 @@ def _one_round(
             continue
         # Counted by what does not depend on the pod, so that the same ones are looked at every time.
         n_candidates += not binding.suspended
-        if len(applied) + len(controls) >= MOST_BINDINGS or n_candidates > MOST_CANDIDATES:
+        if len(applied) >= MOST_BINDINGS or n_candidates > MOST_CANDIDATES:
             many = MOST_BINDINGS if n_candidates <= MOST_CANDIDATES else MOST_CANDIDATES
             message = f"{many} bindings with a higher priority mean the pod"
             skipped.append(Skipped(name, SkipReason.TOO_LARGE, message))
             continue
         if name in known.hopeless:
             skipped.append(known.hopeless[name])
-            continue
-        on_trial = binding.canary_percent is not None
-        if on_trial and earlier is None and name in control:
-            controls.add(name)
-            skipped.append(on_trial_without_it(name, binding.canary_percent))
             continue
         known.n_tried += 1
         result = merged(affinity, compiled.rendered, binding.on_conflict)
@@ -233,14 +212,6 @@ def _one_round(
             message = f"the affinity would have more than {MOST_AFFINITY_BYTES} bytes"
             skipped.append(Skipped(name, SkipReason.TOO_LARGE, message))
             continue
-        # Only pods that it would change are on trial: others show no difference, and would be drawn anew every time. A
-        # record without the affinity says nothing: pods are made of copies of other pods.
-        if on_trial and name not in known.drawn:
-            if name in control or canary_point(name) * 100 >= (binding.canary_percent or 0):
-                controls.add(name)
-                skipped.append(on_trial_without_it(name, binding.canary_percent))
-                continue
-            known.drawn.add(name)
         if result.kept_keys and earlier is None:
             lost = _lost(affinity, compiled.rendered, result, known)
             skipped.append(applied_in_part(name, result, lost))
@@ -249,7 +220,7 @@ def _one_round(
         affinity = result.affinity
         applied.append(_record(compiled))
     is_stable = constrained <= affinity.constrained_keys() and not may_fit_later
-    return BindingDecisions(affinity, tuple(applied), frozenset(controls), tuple(skipped), is_stable)
+    return BindingDecisions(affinity, tuple(applied), tuple(skipped), is_stable)
 
 
 def _lost(affinity: Affinity, rendered: Rendered, result: Merged, known: _Known) -> tuple[str, ...]:
@@ -272,23 +243,9 @@ def _record(compiled: Compiled) -> Applied:
         generation=binding.generation,
         template=str(binding.template),
         version=template.generation if template is not None else 0,
-        canary=binding.canary_percent is not None,
         arguments=compiled.given,
     )
 
 
 def _bytes_of(affinity: Mapping[str, Any]) -> int:
     return len(msgspec.json.encode(affinity))
-
-
-def canary_point(uid: str) -> Callable[[str], float]:
-    """Where in [0, 1) the request falls, by name of the binding: evenly spread, and the same for a request sent again.
-
-    A hash of both: a pod chosen by one binding is no more likely to be chosen by another.
-    """
-
-    def point(binding: str) -> float:
-        digest = hashlib.blake2b(f"{uid}/{binding}".encode(errors="surrogatepass"), digest_size=8).digest()
-        return (int.from_bytes(digest) >> 11) / 2.0**53  # as many bits as a float has: never rounded up to 1
-
-    return point

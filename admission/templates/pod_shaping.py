@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,14 +10,7 @@ from admission.templates.affinity import AffinityTooLarge, affinity_json, read_a
 from admission.templates.applied_bindings import Skipped, SkipReason, decide
 from admission.templates.matching import pod_facts
 from admission.templates.pod_arguments import with_pod_arguments
-from admission.templates.shaping_annotations import (
-    CONTROL_ANNOTATION,
-    TEMPLATES_ANNOTATION,
-    Applied,
-    control_text,
-    pod_record,
-    record_text,
-)
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, Applied, pod_record, record_text
 from admission.templates.template_set import Compiled, TemplateSet
 from base.errors import InputError
 from scorer.scoring_policy import OPT_OUT_ANNOTATION
@@ -51,15 +44,13 @@ def shape(
     namespace: str,
     namespace_labels: Mapping[str, str] | None,
     templates: TemplateSet,
-    canary_point: Callable[[str], float],
 ) -> Shaped:
     """Apply every binding that means the pod, by priority.
 
     namespace, namespace_labels : of the request; the pod's own metadata may lack a namespace. None = labels not known,
                                   no namespace selector holds but the empty one
-    canary_point                : binding name -> [0, 1); the pod is in where that is below the percentage
 
-    Applying it again to the result changes nothing, whatever canary_point then says. Never raises, for any JSON.
+    Applying it again to the result changes nothing. Never raises, for any JSON.
     """
     metadata, spec = _mapping(pod, "metadata"), _mapping(pod, "spec")
     if not _is_pod(pod, metadata):
@@ -73,7 +64,7 @@ def shape(
     annotations = facts.annotations
     given = with_pod_arguments(bindings, annotations)
     bindings = given.bindings
-    if not bindings and TEMPLATES_ANNOTATION not in annotations and CONTROL_ANNOTATION not in annotations:
+    if not bindings and TEMPLATES_ANNOTATION not in annotations:
         return Shaped(remarks=given.remarks) if given.remarks else _NOTHING
     try:
         before = read_affinity(spec, namespace, facts.labels)
@@ -82,13 +73,8 @@ def shape(
     except InputError as error:
         return _left_alone(bindings, SkipReason.UNREADABLE, str(error)[:400])
     written = spec.get("affinity")
-    record = pod_record(annotations)
-    recorded = {one.binding: one for one in record.applied}
-    decisions = decide(bindings, written, before, recorded, frozenset(record.control), canary_point)
-    wanted = {
-        TEMPLATES_ANNOTATION: record_text(decisions.applied) if decisions.applied else None,
-        CONTROL_ANNOTATION: control_text(decisions.control) if decisions.control else None,
-    }
+    decisions = decide(bindings, written, before, {one.binding: one for one in pod_record(annotations)})
+    wanted = {TEMPLATES_ANNOTATION: record_text(decisions.applied) if decisions.applied else None}
     if not _annotations_fit(metadata, wanted):
         return _left_alone(bindings, SkipReason.TOO_LARGE, "the pod's annotations leave no room for the record")
     return Shaped(

@@ -1,21 +1,20 @@
-"""Which pods that sit somewhere were shaped by which binding, or kept out of its trial, followed pod by pod; and what
-bindings do to predicted peaks, for /metrics.
+"""Which pods that sit somewhere were shaped by which binding, followed pod by pod; and the expected peaks of their
+nodes, for /metrics.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from admission.templates.effects import EffectGroup, SeatedPods, group_effect
 from admission.templates.shaping_annotations import pod_record
-from base.arrays import Floats
+from base.arrays import Floats, Ints
 from cluster.overview import NEXT
 from cluster.tables.changes import Change, PodChange, PodsSeated
 from cluster.tables.state import ClusterState
@@ -27,15 +26,31 @@ MOST_BINDINGS: Final = 5_000
 """Bindings that are kept at once; pods that name further ones are not counted under those."""
 
 MOST_EXPORTED: Final = 200
-"""Bindings, those with the most pods: each has up to twelve series."""
+"""Bindings, those with the most pods: each has three series."""
 
 
-def groups_of(pod: PodInfo) -> dict[str, EffectGroup]:
-    """The bindings that a pod records, and what it is to each."""
-    record = pod_record(pod.annotations)
-    groups = dict.fromkeys(record.control, EffectGroup.CONTROL)
-    groups.update((one.binding, EffectGroup.CANARY if one.canary else EffectGroup.SHAPED) for one in record.applied)
-    return groups
+@dataclass(frozen=True, slots=True)
+class SeatedPods:
+    """Pods that one binding shaped, by node.
+
+    peaks : (n_nodes,) expected peak of the next 24 hours as a share of capacity; NaN = not known
+    pods  : (n_nodes,)
+    """
+
+    binding: str
+    peaks: Floats
+    pods: Ints
+
+    def statistics(self) -> dict[str, float]:
+        """Mean of the known peaks over pods, and the highest; {} = no peak is known."""
+        known = np.isfinite(self.peaks)
+        peaks, pods = self.peaks[known], self.pods[known]
+        return {"mean": float(pods @ peaks / pods.sum()), "highest": float(peaks.max())} if len(peaks) else {}
+
+
+def bindings_of(pod: PodInfo) -> tuple[str, ...]:
+    """Return the bindings that shaped a pod, as its record says."""
+    return tuple(one.binding for one in pod_record(pod.annotations))
 
 
 class ShapedPods:
@@ -48,8 +63,8 @@ class ShapedPods:
 
     def rebuild(self) -> None:
         """Count all pods anew."""
-        self._counted: dict[str, tuple[int, Mapping[str, EffectGroup]]] = {}
-        self._pods: dict[str, dict[EffectGroup, dict[int, int]]] = {}
+        self._counted: dict[str, tuple[int, Sequence[str]]] = {}
+        self._pods: dict[str, dict[int, int]] = {}
         for uid, seat in self._state.seat_of.items():
             self._pod_changed(self._state.pods[uid], seat.node)
 
@@ -58,7 +73,7 @@ class ShapedPods:
         for change in changes:
             if isinstance(change, PodChange):
                 self._pod_changed(change.pod, None if change.after is None else change.after.node)
-            elif isinstance(change, PodsSeated) and groups_of(change.pods[0]):  # they are alike
+            elif isinstance(change, PodsSeated) and bindings_of(change.pods[0]):  # they are alike
                 for pod, seat in zip(change.pods, change.seats, strict=True):
                     self._pod_changed(pod, seat.node)
 
@@ -75,15 +90,15 @@ class ShapedPods:
         """Bindings that have pods."""
         return len(self._pods)
 
-    def pods_of(self, binding: str) -> Mapping[EffectGroup, Mapping[int, int]]:
-        """Pods by group and row of their node."""
+    def pods_of(self, binding: str) -> Mapping[int, int]:
+        """Pods by row of their node."""
         return self._pods.get(binding, {})
 
     def largest(self, most: int) -> list[str]:
         """Return the `most` bindings with the most pods, the largest first; by name among equals."""
 
         def rank(binding: str) -> tuple[int, str]:
-            return -sum(sum(rows.values()) for rows in self._pods[binding].values()), binding
+            return -sum(self._pods[binding].values()), binding
 
         return heapq.nsmallest(most, self._pods, key=rank)
 
@@ -93,26 +108,23 @@ class ShapedPods:
         before = self._counted.pop(pod.uid, None)
         if before is not None:
             self._count(before[0], before[1], -1)
-        groups = {} if row is None else groups_of(pod)
-        if row is None or not groups:
+        bindings = () if row is None else bindings_of(pod)
+        if row is None or not bindings:
             return
         room = MOST_BINDINGS - len(self._pods)
-        new = set([name for name in groups if name not in self._pods][:room])
-        kept = {name: of for name, of in groups.items() if name in self._pods or name in new}
+        new = set([name for name in bindings if name not in self._pods][:room])
+        kept = [name for name in bindings if name in self._pods or name in new]
         if kept:
             self._counted[pod.uid] = (row, kept)
             self._count(row, kept, 1)
 
-    def _count(self, row: int, groups: Mapping[str, EffectGroup], sign: int) -> None:
-        for binding, group in groups.items():
-            by_group = self._pods.setdefault(binding, {})
-            by_row = by_group.setdefault(group, {})
+    def _count(self, row: int, bindings: Sequence[str], sign: int) -> None:
+        for binding in bindings:
+            by_row = self._pods.setdefault(binding, {})
             by_row[row] = by_row.get(row, 0) + sign
             if not by_row[row]:
                 del by_row[row]
             if not by_row:
-                del by_group[group]
-            if not by_group:
                 del self._pods[binding]
 
 
@@ -124,24 +136,16 @@ def shaped_pods(scorer: Scorer) -> ShapedPods:
     return shaped
 
 
-def seated_pods(scorer: Scorer, shaped: ShapedPods, bindings: Sequence[str] | None, *, most: int) -> list[SeatedPods]:
-    """Return pods and expected peaks as they are now, of these bindings or of the largest ones (None); `most`
-    of them.
-    """
+def seated_pods(scorer: Scorer, shaped: ShapedPods, *, most: int) -> list[SeatedPods]:
+    """Return pods and expected peaks as they are now, of the `most` largest bindings."""
     with scorer.tables.reading():
-        names = shaped.largest(most) if bindings is None else list(bindings)[:most]
-        pods = {name: {group: dict(by_row) for group, by_row in shaped.pods_of(name).items()} for name in names}
-    used = sorted({row for groups in pods.values() for by_row in groups.values() for row in by_row})
-    peaks = _peaks(scorer, used)
-    position = {row: at for at, row in enumerate(used)}
-    found = []
-    for name, groups in pods.items():
-        mine = sorted({row for by_row in groups.values() for row in by_row})
-        counts = {
-            group: np.array([by_row.get(row, 0) for row in mine], dtype=np.int64) for group, by_row in groups.items()
-        }
-        found.append(SeatedPods(name, peaks[[position[row] for row in mine]], counts))
-    return found
+        pods = {name: dict(shaped.pods_of(name)) for name in shaped.largest(most)}
+    used = sorted({row for by_row in pods.values() for row in by_row})
+    peak_of = dict(zip(used, _peaks(scorer, used).tolist(), strict=True))
+    return [
+        SeatedPods(name, np.array([peak_of[row] for row in by_row]), np.array([*by_row.values()], dtype=np.int64))
+        for name, by_row in pods.items()
+    ]
 
 
 def _peaks(scorer: Scorer, rows: Sequence[int]) -> Floats:
@@ -162,26 +166,21 @@ class EffectCollector(Collector):
         self._scorer, self._shaped = scorer, shaped
 
     def collect(self) -> Iterator[Metric]:
-        """Pods and peaks by binding and group."""
+        """Pods and peaks by binding."""
         pods = GaugeMetricFamily(
             "forecast_binding_pods",
-            "Pods on nodes that a SchedulerConfigBinding shaped (group shaped; canary while it is on trial), or left "
-            f"alone for comparison (control). The {MOST_EXPORTED} bindings with the most pods.",
-            labels=["binding", "group"],
+            f"Pods on nodes that a SchedulerConfigBinding shaped. The {MOST_EXPORTED} bindings with the most pods.",
+            labels=["binding"],
         )
         peaks = GaugeMetricFamily(
             "forecast_binding_predicted_peak",
             "Expected peak, in the next 24 hours, of the nodes that these pods sit on, as a share of capacity: mean "
             "over pods, and the highest.",
-            labels=["binding", "group", "statistic"],
+            labels=["binding", "statistic"],
         )
-        for seated in seated_pods(self._scorer, self._shaped, None, most=MOST_EXPORTED):
-            for group, counts in seated.pods.items():
-                effect = group_effect(seated.peaks, counts, hot=1.0)  # the share of pods above it is not exported
-                labels = [seated.binding, group.value]
-                pods.add_metric(labels, float(effect.pods))
-                for statistic, value in (("mean", effect.mean_peak), ("highest", effect.highest_peak)):
-                    if math.isfinite(value):
-                        peaks.add_metric([*labels, statistic], value)
+        for seated in seated_pods(self._scorer, self._shaped, most=MOST_EXPORTED):
+            pods.add_metric([seated.binding], float(seated.pods.sum()))
+            for statistic, value in seated.statistics().items():
+                peaks.add_metric([seated.binding, statistic], value)
         yield pods
         yield peaks

@@ -117,6 +117,10 @@ def _pod_config(body: bytes | Raw) -> tuple[PodSchedulerConfig, str]:
 def _binding(body: bytes | Raw) -> tuple[SchedulerConfigBinding, str]:
     def whole(decoded: wire.TemplateObjectJson) -> SchedulerConfigBinding:
         metadata, spec = decoded.metadata, _BINDING_SPEC.decode(decoded.spec)
+        if spec.canary is not None:  # ignored, it would apply to all pods what was meant for some
+            raise InputError(
+                "spec.canary: is gone: take it out, and name the pods to try it on by namespaces or selector"
+            )
         return SchedulerConfigBinding(
             name=metadata.name,
             template=conversion.template_reference(spec.template),
@@ -126,7 +130,6 @@ def _binding(body: bytes | Raw) -> tuple[SchedulerConfigBinding, str]:
             pods=conversion.pod_conditions(spec.pods),
             priority=spec.priority,
             on_conflict=conversion.conflict_rule(spec.on_conflict),
-            canary_percent=None if spec.canary is None else spec.canary.percent,
             suspended=spec.suspended,
         )
 

@@ -196,9 +196,8 @@ class PodConditions:
 class SchedulerConfigBinding:
     """Applies a template, with arguments, to pods.
 
-    template       : None only where there is a problem
-    priority       : higher first, then by name
-    canary_percent : percent of its pods that it applies to; None = all
+    template : None only where there is a problem
+    priority : higher first, then by name
     """
 
     name: str
@@ -209,6 +208,5 @@ class SchedulerConfigBinding:
     pods: PodConditions = PodConditions()
     priority: int = 0
     on_conflict: ConflictRule = ConflictRule.KEEP_POD
-    canary_percent: int | None = None
     suspended: bool = False
     problem: str = ""

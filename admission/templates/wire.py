@@ -192,17 +192,13 @@ class PodsJson(Strict):
     ) = None
 
 
-class CanaryJson(Strict):
-    percent: Percent
-
-
 class BindingSpecJson(Strict):
-    """spec of a SchedulerConfigBinding."""
+    """spec of a SchedulerConfigBinding. canary: of earlier versions, refused."""
 
     template: ReferenceJson
     pods: PodsJson
     arguments: Annotated[list[ArgumentJson], Meta(max_length=16)] | None = None
     priority: Priority = 0
     on_conflict: Text = msgspec.field(default="KeepPod")
-    canary: CanaryJson | None = None
+    canary: object = None
     suspended: bool = False

@@ -70,11 +70,11 @@ class StatusWriter:
             for template in objects.all():
                 wanted = wanted_of_template(template, users)
                 yield watched.path, f"{watched.path}/{template.name}", wanted, template.status
-        shaped, control = self._pods.counts()
+        shaped = self._pods.counts()
         counted, errors = self._synced(), self._errors.pending()
         for binding in store.bindings.all():
             name = binding.name
-            counts = {"boundPods": shaped.get(name, 0), "controlPods": control.get(name, 0)} if counted else {}
+            counts = {"boundPods": shaped.get(name, 0)} if counted else {}
             error = errors.get(name)
             if error is not None and not is_newer(error, binding.status.last_error):
                 self._errors.told(name, error)

@@ -121,7 +121,7 @@ def _is_behind(template: tuple[str, int], current: ObjectStatus) -> bool:
     return current.template_uid == uid and (current.template_version or 0) > version
 
 
-_FIELDS: Final = {"bindings": "bindings", "boundPods": "bound_pods", "controlPods": "control_pods"}
+_FIELDS: Final = {"bindings": "bindings", "boundPods": "bound_pods"}
 
 
 def _condition(wanted: WantedStatus, before: StoredCondition | None, moment: str) -> StoredCondition:

@@ -15,17 +15,16 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct, field
 
-from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, pod_record
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, pod_record
 from kube.decoding.watched_kinds import Watched
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedPod:
-    """A pod, the bindings that shaped it, and those under trial that it was not chosen for."""
+    """A pod, and the bindings that shaped it."""
 
     uid: str
     shaped_by: tuple[str, ...] = ()
-    control_of: tuple[str, ...] = ()
 
 
 class RecordedPods:
@@ -35,13 +34,12 @@ class RecordedPods:
         self._lock = threading.Lock()
         self._pods: dict[str, RecordedPod] = {}
         self._shaped: Counter[str] = Counter()
-        self._control: Counter[str] = Counter()
 
     def replace(self, objects: Sequence[RecordedPod]) -> None:
         """These are all pods."""
         with self._lock:
             self._pods = {}
-            self._shaped, self._control = Counter(), Counter()
+            self._shaped = Counter()
             for one in objects:
                 self._set(one)
 
@@ -55,34 +53,31 @@ class RecordedPods:
         with self._lock:
             self._remove(obj.uid)
 
-    def counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """Pods shaped and pods in the control group, by binding; those without any are missing."""
+    def counts(self) -> Mapping[str, int]:
+        """Pods shaped, by binding; those without any are missing."""
         with self._lock:
-            return dict(self._shaped), dict(self._control)
+            return dict(self._shaped)
 
     def _set(self, one: RecordedPod) -> None:
         self._remove(one.uid)
-        if one.shaped_by or one.control_of:  # most pods of most clusters have neither
+        if one.shaped_by:  # most pods of most clusters have none
             self._pods[one.uid] = one
             self._shaped.update(one.shaped_by)
-            self._control.update(one.control_of)
 
     def _remove(self, uid: str) -> None:
         before = self._pods.pop(uid, None)
         if before is None:
             return
-        for counter, names in ((self._shaped, before.shaped_by), (self._control, before.control_of)):
-            for name in names:
-                counter[name] -= 1
-                if not counter[name]:
-                    del counter[name]
+        for name in before.shaped_by:
+            self._shaped[name] -= 1
+            if not self._shaped[name]:
+                del self._shaped[name]
 
 
 class _Annotations(Struct, gc=False):
-    """The two that are read, of however many there are."""
+    """The one that is read, of however many there are."""
 
     templates: str = field(name=TEMPLATES_ANNOTATION, default="")
-    control: str = field(name=CONTROL_ANNOTATION, default="")
 
 
 class _Metadata(Struct, rename="camel", gc=False):
@@ -101,12 +96,9 @@ _OBJECT: Final = msgspec.json.Decoder(_Object)
 def _decode(body: bytes | Raw) -> tuple[RecordedPod, str]:
     metadata = _OBJECT.decode(body).metadata
     there = metadata.annotations or _Annotations()
-    if not (there.templates or there.control):
-        return RecordedPod(metadata.uid), metadata.resource_version
-    record = pod_record({TEMPLATES_ANNOTATION: there.templates, CONTROL_ANNOTATION: there.control})
     # A name is kept once however many pods name it.
-    shaped = tuple(sys.intern(one.binding) for one in record.applied)
-    return RecordedPod(metadata.uid, shaped, tuple(map(sys.intern, record.control))), metadata.resource_version
+    shaped = tuple(sys.intern(one.binding) for one in pod_record({TEMPLATES_ANNOTATION: there.templates}))
+    return RecordedPod(metadata.uid, shaped), metadata.resource_version
 
 
 POD_RECORDS: Final = Watched("pods", "Pod", "/api/v1/pods", _decode, metadata_only=True)

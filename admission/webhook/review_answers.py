@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from admission.advice.asked_advice import ByPolicy, affinity_with, asked_mode, pod_to_ask_about, why_not_asked
-from admission.templates.applied_bindings import SkipReason, canary_point
+from admission.templates.applied_bindings import SkipReason
 from admission.templates.pod_shaping import Shaped, shape
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, pod_record
 from admission.templates.template_set import TemplateSet
@@ -115,7 +115,7 @@ class Reviewer:
         pod = pod_of(request)
         namespace = request.namespace or ""
         labels = self._store.namespaces.labels_of(namespace)
-        shaped = shape(pod, namespace, labels, self._store.templates, canary_point(request.uid))
+        shaped = shape(pod, namespace, labels, self._store.templates)
         if not request.dry_run:
             self._remember(shaped, pod, namespace)
         if (ask := self._ask_of(request, pod, labels)) is not None:
@@ -156,7 +156,7 @@ def _newly_applied(shaped: Shaped, pod: Mapping[str, Any]) -> tuple[str, ...]:
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     record = annotations.get(TEMPLATES_ANNOTATION) if isinstance(annotations, Mapping) else None
     before = pod_record({TEMPLATES_ANNOTATION: record} if isinstance(record, str) else {})
-    known = {one.binding for one in before.applied}
+    known = {one.binding for one in before}
     return tuple(one.binding for one in shaped.applied if one.binding not in known)
 
 

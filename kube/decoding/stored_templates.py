@@ -39,7 +39,6 @@ class ObjectStatus(Struct, rename="camel", frozen=True):
     conditions: tuple[StoredCondition, ...] = ()
     bindings: int | None = None
     bound_pods: int | None = None
-    control_pods: int | None = None
     last_error: LastError | None = None
     template_uid: str | None = None
     template_version: int | None = None

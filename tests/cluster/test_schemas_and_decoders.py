@@ -86,7 +86,7 @@ EXAMPLES: Final[Mapping[str, Manifest]] = {
     },
     "schedulerconfigbindings": {
         "template": {"kind": "NodeSchedulerConfig", "name": "a"}, "priority": 1, "onConflict": "Merge",
-        "pods": {"namespaces": ["a"], "selector": {"matchLabels": {"a": "b"}}}, "canary": {"percent": 10},
+        "pods": {"namespaces": ["a"], "selector": {"matchLabels": {"a": "b"}}},
         "arguments": [{"name": "pool", "string": "a"}],
     },
 }  # fmt: skip

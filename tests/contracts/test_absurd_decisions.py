@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from admission.advice.second_hands import HoldingTimes
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
-from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION
 from admission.templates.template_decoding import BINDINGS, NODE_CONFIGS
 from admission.webhook.admission_review import MalformedReview
 from admission.webhook.binding_statuses import LastErrors
@@ -301,7 +301,7 @@ def _reviews(reviewer: Reviewer) -> Iterator[Any]:
 def test_a_review_that_fails_changes_no_other(body: bytes, text: str) -> None:
     reviewer = _reviewer()
     alone = [*_reviews(reviewer)]
-    keys = (ARGUMENTS_ANNOTATION, CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, ADVICE)
+    keys = (ARGUMENTS_ANNOTATION, TEMPLATES_ANNOTATION, ADVICE)
     forged = {"metadata": {"labels": {"app": "cart"}, "annotations": dict.fromkeys(keys, text)}, "spec": {}}
     for pod in (json.loads(body), forged):
         try:

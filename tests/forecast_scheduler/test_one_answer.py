@@ -142,7 +142,7 @@ def with_the_pod(scorer: Scorer, capfd: pytest.CaptureFixture[str], options: lis
     policy = schedule_policy(Settings())
     best = Placing(scorer, Settings()).best_node(pod, policy, rather=node)
     if best.node == node:
-        found["policy and canary"] = percent(best.peak_share), *words[1:]
+        found["policy"] = percent(best.peak_share), *words[1:]
     with scorer.tables.changing() as cluster:
         cluster.assume(pod, node, cluster.now + 60)
         choice = {pod.uid: NodeChoice(policy, cluster.state.row_of[node], 2, 10.0, None)}

@@ -14,7 +14,6 @@ from cluster.scale_out import expected_scale_out
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from forecast.resources import CPU
-from forecast_scheduler.commands.canary.trial_for_all import open_canary
 from forecast_scheduler.commands.extender_setup import open_extender
 from forecast_scheduler.commands.live_placing import open_placing
 from forecast_scheduler.commands.policy.followed_policies import read_policies
@@ -79,15 +78,7 @@ def as_explain(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Sco
         yield scorer, background
 
 
-@contextmanager
-def as_canary(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, ScorerBackground]]:
-    provider = read_policies(settings, None)
-    choose = None if provider is None else provider.policies.choose
-    with open_canary(settings, inputs, choose, provider) as (scorer, background, _, _):
-        yield scorer, background
-
-
-EVERY_COMMAND = pytest.mark.parametrize("opened", [open_scorer, as_extender, as_explain, as_canary])
+EVERY_COMMAND = pytest.mark.parametrize("opened", [open_scorer, as_extender, as_explain])
 
 
 class Clusters:
@@ -158,9 +149,8 @@ def test_each_service_keeps_room_where_its_own_pods_may_go(clusters: Clusters) -
     assert of(containers=with_gpu) == pytest.approx({"gpu": total})
 
 
-@pytest.mark.parametrize("opened", [as_explain, as_canary])
 def test_a_policy_document_is_read_by_the_settings_of_the_component_that_places(
-    clusters: Clusters, tmp_path: Path, opened: Open
+    clusters: Clusters, tmp_path: Path
 ) -> None:
     document = tmp_path / "policies.yaml"
     document.write_text("default: kept\npolicies:\n  kept:\n    cards: {without_cards: hard}\n")
@@ -170,6 +160,6 @@ def test_a_policy_document_is_read_by_the_settings_of_the_component_that_places(
     for scheduler, expected in (("", {"node-0", "node-1", "node-2", "node-3"}), (OURS, {"private"})):
         pods = [pod("p0", "node-0", scheduler=scheduler), pod("p1", "node-1", scheduler=scheduler)]
         nodes = [*PLAIN, node("gpu", gpu="8"), *ours]
-        with clusters.open(nodes, pods, opened, settings) as scorer, scorer.tables.reading() as cluster:
+        with clusters.open(nodes, pods, as_explain, settings) as scorer, scorer.tables.reading() as cluster:
             masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["uid-p0"]])
             assert {cluster.state.names[row] for row in masks[mask].nonzero()[0].tolist()} == expected

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
 from base.errors import InputError
 from cluster.tables.cluster_file import objects_of_cluster
 from kube.decoding.object_files import ObjectInFile, objects_of_path
@@ -55,24 +54,6 @@ class PodObject:
         spec = self.pod.get("spec")
         spec = {key: value for key, value in spec.items() if key != "nodeName"} if isinstance(spec, dict) else spec
         return PodObject({key: value for key, value in self.pod.items() if key != "status"} | {"spec": spec}, self.what)
-
-    def let_in(self, binding: str) -> PodObject:
-        """As if a trial had not passed it over."""
-        annotations = self.pod["metadata"].get("annotations")
-        if not isinstance(annotations, dict):
-            return self
-        left = control_text(control_of(annotations) - {binding})
-        changed = {name: text for name, text in annotations.items() if name != CONTROL_ANNOTATION}
-        changed |= {CONTROL_ANNOTATION: left} if left else {}
-        return PodObject(self.pod | {"metadata": self.pod["metadata"] | {"annotations": changed}}, self.what)
-
-    def without_record(self) -> PodObject:
-        """As if no template had ever been written on it; what templates added to its affinity stays."""
-        annotations = self.pod["metadata"].get("annotations")
-        if not isinstance(annotations, dict):
-            return self
-        left = {k: v for k, v in annotations.items() if k not in (TEMPLATES_ANNOTATION, CONTROL_ANNOTATION)}
-        return PodObject(self.pod | {"metadata": self.pod["metadata"] | {"annotations": left}}, self.what)
 
 
 @dataclass(frozen=True, slots=True)

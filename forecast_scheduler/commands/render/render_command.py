@@ -36,25 +36,12 @@ class Output(Enum):
     YAML = "yaml"
 
 
-class CanaryChoice(Enum):
-    """Whether trials choose the pod."""
-
-    IN = "in"
-    OUT = "out"
-
-
 Pod = Annotated[
     str,
     typer.Argument(
         metavar="POD",
         help="namespace/name of a pod of the cluster, or a file with the manifest of a Pod, Deployment, StatefulSet, "
         "Job or the like.",
-    ),
-]
-CanariesOption = Annotated[
-    CanaryChoice | None,
-    typer.Option(
-        "--all-canaries", help="As if every binding on trial had chosen the pod, or none. Default: as the pod records."
     ),
 ]
 OutputOption = Annotated[
@@ -68,7 +55,6 @@ def render(
     kubeconfig: KubeconfigOption = None,
     cluster: ClusterOption = None,
     policies: PoliciesOption = None,
-    all_canaries: CanariesOption = None,
     output: OutputOption = Output.DIFF,
     json: JsonOption = None,
     config: ConfigOption = None,
@@ -85,13 +71,12 @@ def render(
 
     from forecast_scheduler.commands.policy.policy_documents import open_choice
     from forecast_scheduler.commands.render.rendered_pod import (
-        Canaries,
         affinity_diff,
         fate_lines,
         figures_of,
         pod_yaml,
+        remark_lines,
         render_pod,
-        trial_lines,
     )
     from forecast_scheduler.commands.render.template_sources import open_templates
     from kube.decoding.decoding import decode_pod
@@ -105,7 +90,7 @@ def render(
     for warning in read.warnings:
         shell.err.print(warning, highlight=False, markup=False, soft_wrap=True)
     labels = _namespace_labels(wanted.namespace, cluster, api if has_server else None)
-    rendering = render_pod(wanted, read.set, labels, None if all_canaries is None else Canaries(all_canaries.value))
+    rendering = render_pod(wanted, read.set, labels)
     choose = open_choice(policies, shell.settings, kubeconfig, has_server=has_server)
     chosen = None
     if choose is not None:
@@ -117,7 +102,7 @@ def render(
         told = shell.err  # standard output can be passed on to kubectl
     else:
         told = shell.out
-    lines = [*fate_lines(rendering, read.source), *trial_lines(rendering)]
+    lines = [*fate_lines(rendering, read.source), *remark_lines(rendering)]
     if chosen is not None:
         lines.append(f"placed by policy {chosen.policy.name}" + (f" ({chosen.because})" if chosen.because else ""))
     for line in lines:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from enum import Enum
 from typing import Any, Final
 
 import yaml
@@ -15,7 +14,7 @@ import yaml
 from admission.templates.applied_bindings import SkipReason
 from admission.templates.matching import MatchedPod, means, pod_facts
 from admission.templates.pod_shaping import Shaped, shape
-from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION
 from admission.templates.template_objects import PodConditions, SchedulerConfigBinding
 from admission.templates.template_set import TemplateSet
 from forecast_scheduler.commands.render.pod_object import PodObject
@@ -32,13 +31,6 @@ EXCLUDED_NAMESPACES: Final = ("kube-system", "kube-node-lease", "forecast-schedu
 """Namespaces that deploy/base/webhook/configuration.yaml leaves out."""
 
 _MOST_NOT_MATCHED = 20
-
-
-class Canaries(Enum):
-    """Whether the pod is shown as if trials had chosen it, also where it records something else."""
-
-    IN = "in"
-    OUT = "out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +68,16 @@ def render_pod(
     pod: PodObject,
     templates: TemplateSet,
     namespace_labels: Mapping[str, str] | None,
-    canaries: Canaries | None = None,
 ) -> Rendering:
     """Apply all bindings.
 
     namespace_labels : None = not known
-    canaries         : None = as the pod records it, and in where it records nothing
 
     Raises InputError for what the API server would not take for a pod.
     """
     pod = pod.created_anew()
-    if canaries is not None:
-        pod = pod.without_record()
     info = decode_pod(pod.pod)
-    point = 1.0 if canaries is Canaries.OUT else 0.0
-    shaped = shape(pod.pod, pod.namespace, namespace_labels, templates, lambda binding: point)
+    shaped = shape(pod.pod, pod.namespace, namespace_labels, templates)
     ordered = sorted(templates.bindings.values(), key=lambda one: (-one.priority, one.name))
     facts = pod_facts(pod.pod["metadata"], pod.namespace, namespace_labels)
     fates = tuple(_fate(one, templates, shaped, facts) for one in ordered)
@@ -126,7 +113,7 @@ def pod_yaml(rendering: Rendering) -> str:
 
 def _essence(pod: Mapping[str, Any]) -> dict[str, Any]:
     annotations = (pod.get("metadata") or {}).get("annotations") or {}
-    ours = {name: annotations[name] for name in (TEMPLATES_ANNOTATION, CONTROL_ANNOTATION) if name in annotations}
+    ours = {name: text for name, text in annotations.items() if name == TEMPLATES_ANNOTATION}
     affinity = (pod.get("spec") or {}).get("affinity")
     shown: dict[str, Any] = {"metadata": {"annotations": ours}} if ours else {}
     return shown | ({"spec": {"affinity": affinity}} if affinity else {})
@@ -143,14 +130,12 @@ def _fate(binding: SchedulerConfigBinding, templates: TemplateSet, shaped: Shape
     skipped = next((one for one in of_binding if one.reason is not SkipReason.ARGUMENTS), None)
     applied = next((one for one in shaped.applied if one.binding == binding.name), None)
     if applied is not None:
-        trial, used = "", f"{template} version {applied.version}" if applied.version else template  # files have none
+        used = f"{template} version {applied.version}" if applied.version else template  # files have none
         if binding.suspended:
             kept = "the pod has what it gave before, new pods come without it"
             return BindingFate(binding.name, used, SkipReason.SUSPENDED.value, kept)
-        if applied.canary and binding.canary_percent is not None:
-            trial = f"on trial: so are {binding.canary_percent} % of the pods, this one as if it were chosen"
         of_pod = ", ".join(f"{name} {value}" for name, value in applied.arguments.items())
-        said = [refused or (f"by arguments of the pod: {of_pod}" if of_pod else ""), trial]
+        said = [refused or (f"by arguments of the pod: {of_pod}" if of_pod else "")]
         if skipped is not None:
             said.insert(0, skipped.message.removeprefix(f"{APPLIED_IN_PART}; "))
         return BindingFate(
@@ -203,7 +188,7 @@ def fate_lines(rendering: Rendering, source: str) -> list[str]:
     return lines
 
 
-def trial_lines(rendering: Rendering) -> list[str]:
+def remark_lines(rendering: Rendering) -> list[str]:
     """What one should know before trusting it."""
     lines = list(rendering.shaped.remarks)
     if rendering.pod.is_stored:

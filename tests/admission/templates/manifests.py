@@ -95,7 +95,6 @@ _BINDING: Final = binding(
     "valid",
     arguments=[{"name": "first", "string": "fast"}, {"name": "Zones", "strings": ["b"]}],
     pods={"selector": {"matchLabels": {"app": "cart"}}, "owner": {"kind": "Deployment", "name": "cart"}},
-    canary={"percent": 20},
 )
 
 VALID: Final = (_NODE, _POD, _BINDING)
@@ -212,8 +211,6 @@ INVALID: Final[Mapping[str, tuple[Manifest, str]]] = {
     "an argument twice": _wrong(
         _BINDING, "spec.arguments", [{"name": "a", "integer": 1}, {"name": "a", "integer": 2}], "[1]"
     ),
-    "canary of 0": _wrong(_BINDING, "spec.canary.percent", 0),
-    "canary of 101": _wrong(_BINDING, "spec.canary.percent", 101),
     "an owner of another kind": _wrong(_BINDING, "spec.pods.owner.kind", "Node"),
     "an owner whose pods have their nodes": _wrong(_BINDING, "spec.pods.owner.kind", "DaemonSet"),
     "a label that is none": _wrong(_BINDING, "spec.pods.selector.matchLabels", {"app!": "cart"}),

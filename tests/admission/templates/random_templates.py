@@ -53,8 +53,6 @@ def random_binding(rng: random.Random, name: str, template: Manifest) -> Manifes
         "onConflict": rng.choice(["KeepPod", "Merge"]),
         "suspended": rng.random() < 0.05,
     }
-    if rng.random() < 0.4:
-        spec["canary"] = {"percent": rng.choice([1, 50, 100])}
     return binding(name, f"{template['kind']}/{template['metadata']['name']}", **spec)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from admission.templates.applied_bindings import SkipReason
@@ -12,25 +12,14 @@ from admission.templates.template_set import TemplateSet
 from tests.admission.templates.manifests import Manifest, node_config
 
 
-def ALL_IN(binding: str) -> float:  # noqa: N802
-    """Every pod is in every trial."""
-    return 0.0
-
-
-def ALL_OUT(binding: str) -> float:  # noqa: N802
-    """No pod is in a trial, unless it is for all."""
-    return 0.9999
-
-
 def shaped(
     pod: Manifest,
     templates: TemplateSet,
-    canary_point: Callable[[str], float] = ALL_IN,
     *,
     namespace: str = "default",
     namespace_labels: Mapping[str, str] | None = None,
 ) -> Shaped:
-    return shape(pod, namespace, namespace_labels, templates, canary_point)
+    return shape(pod, namespace, namespace_labels, templates)
 
 
 def applied_to_pod(pod: Manifest, result: Shaped) -> Manifest:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.admission.templates.manifests import Manifest, example_manifests, template_set
-from tests.admission.templates.shaping_pods import ALL_IN, ALL_OUT, PREFERRED, REQUIRED, on, shaped, term
+from tests.admission.templates.shaping_pods import PREFERRED, REQUIRED, on, shaped, term
 
 IN_OTHER_ZONES = {"labelSelector": {}, "topologyKey": "topology.kubernetes.io/zone", "matchLabelKeys": ["app"]}
 
@@ -47,11 +47,10 @@ def test_what_becomes_of_a_pod(one: Manifest, namespace: str, expected: dict[str
     assert shaped(one, template_set(*example_manifests()), namespace=namespace).affinity == expected
 
 
-def test_the_examples_are_on_trial_or_come_together_as_they_say() -> None:
+def test_the_examples_leave_pods_out_or_come_together_as_they_say() -> None:
     templates = template_set(*example_manifests())
-    inside = shaped(pod(), templates, ALL_IN, namespace_labels={})
-    assert [(one.binding, one.canary) for one in inside.applied] == [("off-the-gpu-nodes", True)]
-    assert not shaped(pod(), templates, ALL_OUT, namespace_labels={}).applied
-    assert not shaped(pod(), templates, ALL_IN, namespace_labels={"gpu": "yes"}).applied
+    inside = shaped(pod(), templates, namespace_labels={})
+    assert [one.binding for one in inside.applied] == ["off-the-gpu-nodes"]
+    assert not shaped(pod(), templates, namespace_labels={"gpu": "yes"}).applied
     result = shaped(pod(annotations={"example.com/placement": "near-the-cache"}), template_set(*example_manifests()))
     assert result.affinity is not None and set(result.affinity) == {"podAffinity", "nodeAffinity"}

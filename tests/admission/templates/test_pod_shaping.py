@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from admission.templates.applied_bindings import SkipReason
-from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, Applied
+from base.errors import InputError
 from scorer.scoring_policy import OPT_OUT_ANNOTATION
 from tests.admission.templates.manifests import binding, node_config, pod_config, template_set
 from tests.admission.templates.shaping_pods import (
-    ALL_IN,
-    ALL_OUT,
-    MERGE,
     POOL,
     PREFERRED,
     REQUIRED,
@@ -143,12 +141,12 @@ def test_bindings_apply_by_priority_and_each_sees_those_before() -> None:
 
 
 def test_the_record_names_versions_and_stays_with_the_one_that_shaped_the_pod() -> None:
-    stored_template, stored_binding = copy.deepcopy(POOL), binding(canary={"percent": 100})
+    stored_template, stored_binding = copy.deepcopy(POOL), binding()
     stored_template["metadata"]["generation"], stored_binding["metadata"]["generation"] = 2, 3
     result = shaped(pod(), template_set(stored_template, stored_binding))
-    assert result.applied == (Applied("cart", 3, "NodeSchedulerConfig/pool", 2, canary=True),)
+    assert result.applied == (Applied("cart", 3, "NodeSchedulerConfig/pool", 2),)
     assert json.loads(str(result.annotations[TEMPLATES_ANNOTATION])) == [
-        {"binding": "cart", "generation": 3, "template": "NodeSchedulerConfig/pool", "version": 2, "canary": True}
+        {"binding": "cart", "generation": 3, "template": "NodeSchedulerConfig/pool", "version": 2}
     ]
     first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
     changed = node_config("pool", required=[term(B)])
@@ -167,40 +165,20 @@ def test_the_record_names_versions_and_stays_with_the_one_that_shaped_the_pod() 
     assert reasons(shaped(pod(), suspended)) == {"cart": SkipReason.SUSPENDED}
 
 
-def test_a_trial_takes_points_below_its_percentage_and_keeps_who_was_drawn() -> None:
-    templates = template_set(POOL, binding(canary={"percent": 20}))
-    for point, is_in in ((0.0, True), (0.1999, True), (0.2, False), (0.99, False)):
-        result = shaped(pod(), templates, {"cart": point}.__getitem__)
-        assert bool(result.applied) is is_in
-        assert result.annotations == (
-            {TEMPLATES_ANNOTATION: result.annotations.get(TEMPLATES_ANNOTATION)}
-            if is_in
-            else {CONTROL_ANNOTATION: "cart"}
-        )
-        assert reasons(result) == ({} if is_in else {"cart": SkipReason.CONTROL})
-    templates = template_set(POOL, binding(canary={"percent": 20}))
-    inside = applied_to_pod(pod(), shaped(pod(), templates, ALL_IN))
-    outside = applied_to_pod(pod(), shaped(pod(), templates, ALL_OUT))
-    assert [one.canary for one in shaped(inside, templates, ALL_OUT).applied] == [True]
-    assert shaped(outside, templates, ALL_IN).affinity is None
-    after = shaped(outside, template_set(POOL, binding()))
-    assert after.applied and after.annotations[CONTROL_ANNOTATION] is None
-    # Of a pod that was made from another one's YAML, or whose affinity another webhook took away.
-    templates = template_set(POOL, binding(canary={"percent": 20}))
-    copied = applied_to_pod(pod(), shaped(pod(), templates, ALL_IN))
+def test_a_pod_made_of_a_copy_is_shaped_though_it_has_the_record() -> None:
+    """Another webhook may take the affinity away, too."""
+    copied = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
     del copied["spec"]["affinity"]
-    out = shaped(copied, templates, ALL_OUT)
-    assert out.annotations == {TEMPLATES_ANNOTATION: None, CONTROL_ANNOTATION: "cart"} and out.affinity is None
-    assert demanded(shaped(copied, templates, ALL_IN)) == [term(A)]
-    copied["metadata"]["annotations"][CONTROL_ANNOTATION] = "cart"
-    assert shaped(copied, templates, ALL_IN).affinity is None, "as control it is believed"
+    assert demanded(shaped(copied, template_set(POOL, binding()))) == [term(A)]
 
 
-def test_a_pod_that_a_trial_would_not_change_or_that_opted_out_is_of_no_group() -> None:
-    templates = template_set(POOL, binding(canary={"percent": 50}))
-    for draw in (ALL_IN, ALL_OUT):
-        result = shaped(pod(nodeSelector={"pool": "b"}), templates, draw)
-        assert result.annotations == {} and reasons(result) == {"cart": SkipReason.KEPT_POD}
+def test_a_binding_for_a_share_of_the_pods_is_refused() -> None:
+    """Earlier versions had `canary`. Ignored, it would apply to all pods what was meant for one in five."""
+    with pytest.raises(InputError, match=r"SchedulerConfigBinding cart: spec\.canary: is gone: take it out"):
+        template_set(POOL, binding(canary={"percent": 20}))
+
+
+def test_a_pod_that_opted_out_stays_as_it_is() -> None:
     opted_out = pod()
     opted_out["metadata"]["annotations"] = {OPT_OUT_ANNOTATION: "True", TEMPLATES_ANNOTATION: "[]"}
     result = shaped(opted_out, template_set(POOL, binding()))
@@ -227,9 +205,8 @@ def test_terms_are_known_again_as_stored_and_added_beside_what_is_kept() -> None
 
 def test_records_and_terms_that_no_longer_mean_the_pod_are_left_out() -> None:
     first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
-    first["metadata"]["annotations"][CONTROL_ANNOTATION] = "gone"
     nobody = template_set(POOL, binding(pods={"namespaces": ["elsewhere"]}))
-    assert shaped(first, nobody).annotations == {TEMPLATES_ANNOTATION: None, CONTROL_ANNOTATION: None}
+    assert shaped(first, nobody).annotations == {TEMPLATES_ANNOTATION: None}
     # With nothing left to select by they would mean every pod of the namespace.
     apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["version"]}]})
     templates = template_set(apart, binding(template="PodSchedulerConfig/apart"))
@@ -239,25 +216,3 @@ def test_records_and_terms_that_no_longer_mean_the_pod_are_left_out() -> None:
     assert shaped(labelled, templates).affinity == {
         "podAntiAffinity": {REQUIRED: [{"labelSelector": {}, "topologyKey": "zone", "matchLabelKeys": ["version"]}]}
     }
-
-
-def test_who_is_drawn_is_drawn_once_though_a_label_becomes_free() -> None:
-    """The trial's binding is merged a second time, as the one below it rules out what the pod said of pools."""
-    templates = template_set(
-        node_config("both", required=[term(A, on("disk", "ssd"))]),
-        node_config("zones", required=[term(on("zone", "d"))]),
-        binding("first", "NodeSchedulerConfig/both", priority=1, canary={"percent": 50}),
-        binding("second", "NodeSchedulerConfig/zones", **MERGE),
-    )
-    drawn: list[str] = []
-
-    def draw(name: str) -> float:
-        drawn.append(name)
-        return 0.0 if len(drawn) == 1 else 0.99
-
-    own = pod(affinity=wanting(term(B, C), term(G)))
-    result = shaped(own, templates, draw)
-    assert drawn == ["first"]
-    assert demanded(result) == [term(G, on("disk", "ssd"), on("zone", "d"), A)]
-    again = shaped(applied_to_pod(own, result), templates)
-    assert (again.affinity, again.annotations) == (None, {})

@@ -9,8 +9,6 @@ from admission.templates import merging as conflicts
 from admission.templates.applied_bindings import MOST_BINDINGS, MOST_CANDIDATES, MOST_COMPARED, SkipReason
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
 from tests.admission.templates.shaping_pods import (
-    ALL_IN,
-    ALL_OUT,
     MERGE,
     POOL,
     A,
@@ -49,17 +47,13 @@ def test_so_many_bindings_for_one_pod_and_no_more() -> None:
     for number in range(MOST_BINDINGS + 3):
         manifests += [
             node_config(f"t{number:02}", required=[term(on(f"key-{number}", "a"))]),
-            binding(
-                f"b{number:02}",
-                f"NodeSchedulerConfig/t{number:02}",
-                **({"canary": {"percent": 1}} if number % 2 else {}),
-            ),
+            binding(f"b{number:02}", f"NodeSchedulerConfig/t{number:02}"),
         ]
     templates = template_set(*manifests)
-    first = shaped(pod(), templates, ALL_OUT)
-    assert len(first.applied) == MOST_BINDINGS / 2
+    first = shaped(pod(), templates)
+    assert len(first.applied) == MOST_BINDINGS
     assert [one.reason for one in first.skipped[-3:]] == [SkipReason.TOO_LARGE] * 3
-    again = shaped(applied_to_pod(pod(), first), templates, ALL_IN)
+    again = shaped(applied_to_pod(pod(), first), templates)
     assert (again.affinity, again.annotations) == (None, {})
 
 

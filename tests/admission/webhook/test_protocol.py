@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.templates.applied_bindings import canary_point
 from admission.webhook.admission_review import (
     MalformedReview,
     allowed,
@@ -105,12 +104,3 @@ def test_what_is_asked_is_read_and_warnings_are_few() -> None:
     }
     warnings = json.loads(allowed("u-1", None, ["x" * 200] * 50))["response"]["warnings"]
     assert 1 < len(warnings) <= 8 and {len(one) for one in warnings} == {120}
-
-
-def test_canary_points_are_even_independent_and_the_same_again() -> None:
-    points = [(canary_point(f"uid-{i}")("a"), canary_point(f"uid-{i}")("b")) for i in range(4000)]
-    assert points == [(canary_point(f"uid-{i}")("a"), canary_point(f"uid-{i}")("b")) for i in range(4000)]
-    assert all(0 <= point < 1 for pair in points for point in pair)
-    chosen = [(a < 0.2, b < 0.2) for a, b in points]
-    # 4,000 draws of 20 %: one standard deviation is 25; of 4 %: 12.4.
-    assert abs(sum(a for a, _ in chosen) - 800) < 100 and abs(sum(a and b for a, b in chosen) - 160) < 50

@@ -9,13 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.templates.shaping_annotations import (
-    CONTROL_ANNOTATION,
-    TEMPLATES_ANNOTATION,
-    Applied,
-    control_text,
-    record_text,
-)
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, Applied, record_text
 from admission.webhook.recorded_pods import POD_RECORDS, RecordedPod, RecordedPods
 
 
@@ -27,22 +21,22 @@ def _metadata(annotations: Any, uid: str = "u-1") -> bytes:
 def test_records_of_a_pod_are_read_and_what_others_wrote_counts_nothing() -> None:
     annotations = {
         TEMPLATES_ANNOTATION: record_text([Applied("evening", 1, "NodeSchedulerConfig/a", 2), Applied("b", 1, "x", 1)]),
-        CONTROL_ANNOTATION: control_text(["trial"]),
         "other": "x",
     }  # fmt: skip
-    assert POD_RECORDS.decoded(_metadata(annotations)) == (RecordedPod("u-1", ("evening", "b"), ("trial",)), "12")
+    assert POD_RECORDS.decoded(_metadata(annotations)) == (RecordedPod("u-1", ("evening", "b")), "12")
     assert POD_RECORDS.decoded(_metadata(None)) == (RecordedPod("u-1"), "12")
     assert POD_RECORDS.metadata_only
     for text in ("", "[", "{}", "[{}]", '[{"binding":""}]', "[" * 10_000, "x" * 10**6):
         assert POD_RECORDS.decoded(_metadata({TEMPLATES_ANNOTATION: text}))[0] == RecordedPod("u-1")
     many = record_text([Applied(f"b-{i}", 1, "t", 1) for i in range(300)])
     assert len(POD_RECORDS.decoded(_metadata({TEMPLATES_ANNOTATION: many}))[0].shaped_by) == 64
-    long = ",".join("x" * 300 for _ in range(5)) + ",a,a"
-    assert POD_RECORDS.decoded(_metadata({CONTROL_ANNOTATION: long}))[0].control_of == ("a",)
+    names = ["x" * 300, "No_Name", "a", "a"]
+    odd = record_text([Applied(name, 1, "t", 1) for name in names])
+    assert POD_RECORDS.decoded(_metadata({TEMPLATES_ANNOTATION: odd}))[0].shaped_by == ("a",)
 
 
 _names = st.lists(st.sampled_from("abc"), max_size=3, unique=True).map(tuple)
-_records = st.builds(RecordedPod, st.sampled_from(["u1", "u2", "u3"]), _names, _names)
+_records = st.builds(RecordedPod, st.sampled_from(["u1", "u2", "u3"]), _names)
 _steps = st.lists(
     st.tuples(st.sampled_from(["put", "delete"]), _records)
     | st.tuples(st.just("replace"), st.lists(_records, unique_by=lambda one: one.uid)),
@@ -61,6 +55,4 @@ def test_counts_follow_every_event(steps: list[tuple[str, Any]]) -> None:
             plain[what.uid] = what
         else:
             plain.pop(what.uid, None)
-        shaped, control = pods.counts()
-        assert shaped == Counter(name for one in plain.values() for name in one.shaped_by)
-        assert control == Counter(name for one in plain.values() for name in one.control_of)
+        assert pods.counts() == Counter(name for one in plain.values() for name in one.shaped_by)

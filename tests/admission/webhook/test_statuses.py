@@ -20,7 +20,7 @@ from kube.decoding.stored_templates import LastError, ObjectStatus, Stored, Stor
 NOW = "2026-11-21T18:00:00Z"
 BEFORE = "2026-11-20T18:00:00Z"
 POOL = TemplateReference(TemplateKind.NODE, "pool")
-WANTED = WantedStatus(True, "Applies", "new pods are shaped", 3, {"boundPods": 5, "controlPods": 0})
+WANTED = WantedStatus(True, "Applies", "new pods are shaped", 3, {"boundPods": 5})
 READY = StoredCondition("Ready", "True", "Applies", "new pods are shaped", BEFORE, 3)
 
 
@@ -50,14 +50,13 @@ def test_a_new_object_gets_everything() -> None:
             }
         ],
         "boundPods": 5,
-        "controlPods": 0,
     }
 
 
 def test_a_condition_keeps_its_time_until_it_turns_and_other_conditions_stay() -> None:
     theirs = StoredCondition("Theirs", "True", "Because")
     older = StoredCondition("Ready", "True", "Applies", "in other words", BEFORE, 2)
-    change = change_of(WANTED, ObjectStatus((theirs, older), bound_pods=5, control_pods=0), NOW)
+    change = change_of(WANTED, ObjectStatus((theirs, older), bound_pods=5), NOW)
     assert change is not None and list(change) == ["conditions"]
     others, ours = change["conditions"]
     assert others == {"type": "Theirs", "status": "True", "reason": "Because"}
@@ -67,9 +66,9 @@ def test_a_condition_keeps_its_time_until_it_turns_and_other_conditions_stay() -
 
 
 def test_only_what_has_changed_and_is_not_newer_elsewhere_is_written() -> None:
-    current = ObjectStatus((READY,), bound_pods=5, control_pods=0)
+    current = ObjectStatus((READY,), bound_pods=5)
     assert change_of(WANTED, current, NOW) is None
-    assert change_of(WANTED, ObjectStatus((READY,), bound_pods=4, control_pods=0), NOW) == {"boundPods": 5}
+    assert change_of(WANTED, ObjectStatus((READY,), bound_pods=4), NOW) == {"boundPods": 5}
     # Nor is anything said of a generation that is not in effect yet.
     assert wanted_of_binding(_binding(4), _set(_binding(3).object), {}, None) is None
     assert wanted_of_binding(_binding(), _set(), {}, None) is None
@@ -113,7 +112,7 @@ def test_the_newest_error_wins_and_none_is_erased(there: str | None, ours: str |
 
 
 def test_a_binding_says_whether_it_applies() -> None:
-    counts = {"boundPods": 1, "controlPods": 2}
+    counts = {"boundPods": 1}
     fine, suspended, broken = _binding(), _binding(suspended=True), _binding(problem="spec.pods: is missing")
     problem = BindingProblem("TemplateNotFound", "there is no NodeSchedulerConfig/pool")
     cases = [

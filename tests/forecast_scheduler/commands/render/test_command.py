@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from admission.templates.shaping_annotations import (
-    CONTROL_ANNOTATION,
     TEMPLATES_ANNOTATION,
 )
 from forecast_scheduler.cli import run
@@ -132,19 +131,13 @@ def test_it_reads_as_a_diff_and_its_yaml_can_be_passed_on(
     assert not again["changed"], again
 
 
-def test_trials_choose_as_told_also_for_pods_of_an_exported_cluster(
+def test_pods_of_workloads_and_of_an_exported_cluster(
     write: Write, rendered: Render, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = write(manifest("Deployment", "search", labels={"app": "search"}))
     chosen = rendered(path)
     assert outcomes(chosen)["search-apart"] == "applied"
-    assert "20 %" in reason(chosen, "search-apart")
     assert "podAntiAffinity" in chosen["affinity"]
-    assert rendered(path, "--all-canaries", "in") == chosen
-    passed_over = rendered(path, "--all-canaries", "out")
-    assert outcomes(passed_over)["search-apart"] == "control"
-    assert passed_over["affinity"] is None
-    assert passed_over["annotations"] == {CONTROL_ANNOTATION: "search-apart"}
     stored = manifest(name="web-1", uid="u-1", annotations={"team": "web"}, spec={"nodeName": "node-1"})
     listed = {"apiVersion": "v1", "kind": "List", "items": [stored]}
     path = write(json.dumps(listed), name="cluster.json")
