@@ -77,7 +77,7 @@ def _named(value: Any) -> Any:
 
 
 class CertificateOptions(SettingGroup):
-    """Certificates that the webhook makes and renews itself, in place of files (docs/operate/certificates.md)."""
+    """Certificates that the webhook makes and renews itself, in place of files (docs/operate/webhook.md)."""
 
     managed: bool = False
     """Make and renew the certificate. If false, `webhook.tls_cert` and `webhook.tls_key` name files that others

@@ -186,7 +186,7 @@ def _check(settings: WebhookOptions) -> None:
     if not managed and settings.tls_cert is None:
         raise InputError(
             "the API server calls webhooks by HTTPS only, and there is no certificate: pass --tls-cert and --tls-key, "
-            "or set webhook.certificates.managed: true and it makes its own (docs/operate/certificates.md)"
+            "or set webhook.certificates.managed: true and it makes its own (docs/operate/webhook.md)"
         )
 
 

@@ -191,7 +191,7 @@ def test_a_store_behind_a_proxy_finds_token_authority_and_port(
 
 
 def test_the_webhook_goes_over_to_cert_manager_and_back(tmp_path: Path, applier: Applier) -> None:
-    """Its Deployment as docs/operate/certificates.md says: nothing of the other way is left in it."""
+    """Its Deployment as docs/operate/webhook.md says: nothing of the other way is left in it."""
     managed = built("overlays/webhook")
     by_cert_manager = built_from(
         tmp_path / "webhook",

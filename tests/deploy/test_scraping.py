@@ -63,8 +63,8 @@ COMBINATIONS: Final = {
     "local": Combination(_overlay("local"), ALONE),
     "webhook": Combination(_overlay("webhook"), _scraped_besides("webhook")),
     "webhook, cert-manager": Combination(
-        file_shown("operate/certificates.md", "my-webhook/kustomization.yaml"),
-        block_about("operate/certificates.md", "kind: ServiceMonitor"),
+        file_shown("operate/webhook.md", "my-webhook/kustomization.yaml"),
+        block_about("operate/webhook.md", "kind: ServiceMonitor"),
     ),
     "advisor": Combination(_overlay("advisor"), _scraped_besides("webhook")),
     "rebalancer": Combination(_overlay("rebalancer"), ALONE),

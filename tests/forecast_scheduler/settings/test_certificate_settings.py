@@ -12,7 +12,7 @@ from base.errors import InputError
 from forecast_scheduler.commands.webhook_setup import open_webhook
 from forecast_scheduler.settings.document import load_settings
 
-PAGE = Path(__file__).parents[3] / "docs" / "operate" / "certificates.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operate" / "webhook.md"
 
 
 @pytest.mark.parametrize(
