@@ -72,7 +72,7 @@ class GroupOwner(SettingGroup):
 
 
 class MachineGroupOptions(SettingGroup):
-    """A machine group with rules of its own (docs/use/machine-groups.md)."""
+    """A machine group with rules of its own (docs/use/node-rules.md)."""
 
     name: str
     """Value of the node label forecast-scheduler.io/machine-group, without commas."""
@@ -194,7 +194,7 @@ class NodeRuleOptions(SettingGroup):
     devices: DeviceOptions = Field(default_factory=DeviceOptions)
     cards: CardOptions = Field(default_factory=CardOptions)
     machine_groups: tuple[MachineGroupOptions, ...] = ()
-    """Machine groups with owners (docs/use/machine-groups.md)."""
+    """Machine groups with owners (docs/use/node-rules.md)."""
 
     topology: TopologyOptions = Field(default_factory=TopologyOptions)
 

@@ -76,7 +76,7 @@ class PreemptionOptions(SettingGroup):
 
 
 class RepairOptions(SettingGroup):
-    """What is done where requests on a node pass its allocatable (docs/use/sharing-nodes.md)."""
+    """What is done where requests on a node pass its allocatable (docs/use/scheduling.md)."""
 
     enabled: bool = True
     """Evict our newest pods there. If false, overcommits are only counted and reported."""

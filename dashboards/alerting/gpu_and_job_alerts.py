@@ -62,7 +62,7 @@ def gpu_and_job_alerts() -> list[Alert]:
             "{{ $labels.job }}: {{ $value }} GPU nodes are strained by offline pods that cannot be taken off",
             "Load passes the ceiling kept for GPU work, and the offline pods there may not be evicted.",
             action="Evict them by hand, or let offline work have less.",
-            page="../use/idle-cpu.md",
+            page="../use/tide.md#idle-cpu",
         ),
         Alert(
             "ForecastJobDeadlineMissed",

@@ -153,7 +153,7 @@ def _loops() -> list[Alert]:
             "pods that do not fit; running ones lose nothing.",
             action="Evict a pod by hand, widen its disruption budget, or drain the node. Cause `own`: find out who "
             "else binds pods there.",
-            page="../use/sharing-nodes.md",
+            page="../use/scheduling.md#sharing-nodes-on-purpose",
         ),
         Alert(
             "ForecastPolicyRefused",

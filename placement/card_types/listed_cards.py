@@ -46,7 +46,7 @@ class ListedCards(PlainFilter):
     ) -> None:
         """
         devices    : how nodes and pods speak of cards
-        is_offline : whether a pod without cards may use idle cores of nodes with cards (docs/use/idle-cpu.md)
+        is_offline : whether a pod without cards may use idle cores of nodes with cards (docs/use/tide.md)
         """
         self.options, self.devices, self._is_offline = options or CardOptions(), devices or DeviceOptions(), is_offline
 

@@ -2,7 +2,7 @@
 
 The API server does not check fit on binding: two independent schedulers on one node can overcommit it. Node label
 `forecast-scheduler.io/domain` parts the nodes among them; every node is in exactly one domain. Domains that are shared
-on purpose are let through as well (docs/use/sharing-nodes.md).
+on purpose are let through as well (docs/use/scheduling.md).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ may still be lent.
 Node label `forecast-scheduler.io/machine-group: batch` makes a node one of the group; pods name groups in the
 annotation of the same name, several separated by commas. Unlike a taint with a toleration it works both ways.
 
-Groups may have owners, and lend what these leave idle (docs/use/machine-groups.md).
+Groups may have owners, and lend what these leave idle (docs/use/node-rules.md).
 
     pods that may still borrow = min over what a pod requests of  (free - keep_free * all) // wanted
 

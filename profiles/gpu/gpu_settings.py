@@ -93,7 +93,7 @@ class PlainPods(Enum):
 
 
 class IdleCpuOptions(SettingGroup):
-    """Offline pods without GPUs on the idle cores of GPU nodes (docs/use/idle-cpu.md)."""
+    """Offline pods without GPUs on the idle cores of GPU nodes (docs/use/tide.md)."""
 
     dry_run: bool = False
     """Decide and report, and evict no pod."""

@@ -68,8 +68,8 @@ def _exported(process: ScorerProcess) -> set[str]:
 
 
 def _documented() -> set[str]:
-    of_gpus = ("gpu.md", "topology.md", "machine-groups.md", "dra.md", "idle-cpu.md", "tide.md")
-    pages = ("scheduling.md", "queues.md", "tenants.md", "reservations.md", "http-api.md", "jobs.md", *of_gpus)
+    of_gpus = ("gpu.md", "topology.md", "node-rules.md", "dra.md", "tide.md")
+    pages = ("scheduling.md", "queues.md", "tenants.md", "http-api.md", "jobs.md", *of_gpus)
     texts = [(ROOT / "docs" / "use" / page).read_text() for page in pages]
     return {name.removesuffix("_total") for text in texts for name in re.findall(r"`(forecast_\w+)", text)}
 

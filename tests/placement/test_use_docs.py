@@ -1,4 +1,4 @@
-"""docs/use/gpu.md and docs/use/machine-groups.md name what there is."""
+"""docs/use/gpu.md and docs/use/node-rules.md name what there is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from placement.node_rule_upkeep import DeviceCollector
 from tests.placement.machine_groups.group_world import GroupWorld, group_node, of_team
 
 USE = Path(__file__).parents[2] / "docs" / "use"
-GPUS, GROUPS = (USE / "gpu.md").read_text(), (USE / "machine-groups.md").read_text()
+GPUS, GROUPS = (USE / "gpu.md").read_text(), (USE / "node-rules.md").read_text()
 
 
 def test_every_metric_is_listed() -> None:

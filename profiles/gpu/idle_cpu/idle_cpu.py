@@ -3,7 +3,7 @@
     upper bound of the node's load(t) + the pod's own use(t)           <=  ceiling * capacity      hours ahead
     requests of all pods there + its own + what idle GPUs are kept     <=  allocatable             now
 
-for CPU and memory (docs/use/idle-cpu.md). The first is what PredictedGap asks, and keeps the GPU pods that run from
+for CPU and memory (docs/use/tide.md). The first is what PredictedGap asks, and keeps the GPU pods that run from
 being slowed down; the second keeps the GPUs that are idle from being stranded. Nodes without GPUs are let through.
 
 What of a node's CPU and memory is kept for its GPUs that are idle now, so that none is stranded for want of them.
