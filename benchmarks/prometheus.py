@@ -26,7 +26,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-from prometheus_api_client import MetricRangeDataFrame, PrometheusConnect
 
 from benchmarks.harness import command_line, peak_gib
 from forecast.calendar import Calendar
@@ -136,6 +135,8 @@ def read(arguments: argparse.Namespace) -> dict[str, float]:
     now = datetime.fromtimestamp(arguments.end, UTC)
     started = time.perf_counter()
     if arguments.read == "client":
+        from prometheus_api_client import MetricRangeDataFrame, PrometheusConnect  # `make setup-bench` installs it
+
         client = PrometheusConnect(arguments.url)
         query = fill(recorded_pods("cpu", _STEP), window_seconds=_STEP)
         frame = MetricRangeDataFrame(

@@ -1,7 +1,5 @@
-"""The one place that talks to Prometheus: credentials, TLS, retries with backoff. What answers mean is in `answer`.
-
-prometheus-api-client builds the requests; they pass through a session of ours which adds the credentials, checks the
-answer and decodes it with orjson (three times as fast as json on a million samples).
+"""The one place that talks to Prometheus: credentials, TLS, retries with backoff. What answers mean is in
+http_answer.py.
 """
 
 from __future__ import annotations
@@ -11,14 +9,13 @@ import math
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import requests
-from prometheus_api_client import PrometheusConnect
 from requests.auth import AuthBase
 from requests.exceptions import RequestException, SSLError
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -82,8 +79,12 @@ class PrometheusConnection:
         self._reported = -math.inf  # monotonic seconds of the last line about a retry
         self._whole = _WHOLE_ANSWERS if options.cloud is Cloud.OFF else {}
         self._own = _USAGE - set(options.queries if isinstance(options, SourceOptions) else ())
-        self._current = threading.local()  # name, query and decoder of the request under way in this thread
-        session = _Session(url, options, self._current)
+        session = requests.Session()
+        session.hooks["response"].append(_end_redirect)
+        if not options.compress:
+            session.headers["Accept-Encoding"] = "identity"
+        session.headers.update(options.headers)
+        session.auth = _Credentials(options) if options.cloud is Cloud.OFF else cloud_credentials(options)
         if options.ca_file is not None:
             session.verify = str(_readable(options.ca_file, "ca_file"))
         if options.insecure:
@@ -94,14 +95,7 @@ class PrometheusConnection:
             cert = str(_readable(options.cert_file, "cert_file"))
             key = options.key_file and str(_readable(options.key_file, "key_file"))
             session.cert = (cert, key) if key else cert
-        self._client = PrometheusConnect(
-            url.rstrip("/"),
-            headers=({} if options.compress else {"Accept-Encoding": "identity"}) | dict(options.headers),
-            auth=_Credentials(options) if options.cloud is Cloud.OFF else cloud_credentials(options),
-            session=session,
-            retry=0,  # tenacity repeats, see _ask
-            timeout=options.timeout,
-        )
+        self._session = session
 
     def instant(self, name: str, query: str, at: datetime | None = None, *, everywhere: bool = False) -> Matrix:
         """Result of an instant query; at None = now. name: of the query in the settings.
@@ -110,25 +104,24 @@ class PrometheusConnection:
         """
         if not everywhere:
             query = self._narrowed(name, query)
-        params = self._params(name, query) | ({} if at is None else {"time": at.timestamp()})
-        return self._ask(name, query, lambda: self._client.custom_query(query, params=params), vector_of)
+        when = {} if at is None else {"time": at.timestamp()}
+        return self._ask(name, query, "query", when, vector_of)
 
     def range(self, name: str, query: str, start: datetime, end: datetime, step_seconds: int) -> Matrix:
         """Result of a range query, both ends included; ticks count from `start`."""
         query = self._narrowed(name, query)
+        begin, finish = round(start.timestamp()), round(end.timestamp())
+        span = {"start": begin, "end": finish, "step": str(step_seconds)}
         return self._ask(
             name,
             query,
-            lambda: self._client.custom_query_range(
-                query, start, end, str(step_seconds), params=self._params(name, query)
-            ),
-            lambda result: matrix_of(
-                result, start=round(start.timestamp()), end=round(end.timestamp()), step_seconds=step_seconds
-            ),
+            "query_range",
+            span,
+            lambda found: matrix_of(found, start=begin, end=finish, step_seconds=step_seconds),
         )
 
     def close(self) -> None:
-        self._client.close()
+        self._session.close()
 
     def _params(self, name: str, query: str) -> dict[str, Any]:
         """What stores are told that put answers together."""
@@ -145,10 +138,14 @@ class PrometheusConnection:
             ) from error
 
     def _ask(
-        self, name: str, query: str, request: Callable[[], Matrix], decode: Callable[[list[Series]], Matrix]
+        self, name: str, query: str, kind: str, given: Mapping[str, Any], decode: Callable[[list[Series]], Matrix]
     ) -> Matrix:
-        """request: by way of the client, whose session decodes the answer"""
-        self._current.name, self._current.query, self._current.decode = name, query, decode
+        """Ask until there is an answer, or patience ends.
+
+        kind  : of query: the last part of the URL
+        given : its parameters
+        """
+        params = {"query": query, **given, **self._params(name, query)}
         patience = self.options.patience
         if not self._reached.is_set():
             patience = min(patience, self.options.first_patience)
@@ -161,7 +158,7 @@ class PrometheusConnection:
             reraise=True,
         )
         try:
-            result = retrying(request)
+            result = retrying(lambda: self._answer(name, kind, params, decode))
         except Transient as error:
             raise PrometheusUnreachable(f"{error.found} (tried for {patience:.0f} s): {error.way_out}") from error
         except ImpossibleAnswer as error:
@@ -190,6 +187,47 @@ class PrometheusConnection:
             },
         )
 
+    def _answer(self, name: str, kind: str, params: dict[str, Any], decode: Callable[[list[Series]], Matrix]) -> Matrix:
+        """Ask once. Raises Transient, TooManySamples, ImpossibleAnswer or InputError."""
+        url, session, timeout = f"{self.url.rstrip('/')}/api/v1/{kind}", self._session, self.options.timeout
+        # A session's own `verify` would give way to $REQUESTS_CA_BUNDLE.
+        how: dict[str, Any] = {"timeout": timeout, "verify": session.verify, "stream": True}
+        try:
+            if len(params["query"]) > _LONGEST_URL:
+                asked = session.post(url, data=params, **how)
+            else:
+                asked = session.get(url, params=params, **how)
+            with asked as response, ROOM.reading() as hold:
+                # read1 returns what has come: read would wait for a whole piece, however slowly it drips.
+                body = read_whole(
+                    lambda most: response.raw.read1(most, decode_content=True),
+                    hold,
+                    most=_LARGEST_ANSWER,
+                    seconds=timeout,
+                )
+                content_type = response.headers.get("Content-Type", "")
+                result = interpret(
+                    response.status_code, content_type, body, name=name, query=params["query"], url=self.url
+                )
+                for warning in result.warnings:
+                    logger.warning("the server warns", extra={"query": name, "warning": warning[:200]})
+                return joined([decode(piece) for piece in result.pieces])
+        except SSLError as error:
+            if "EOF" in str(error):
+                raise Transient(f"{self.url} broke off the TLS handshake", "is the server up?") from error
+            raise InputError(
+                f"{self.url}: no secure connection ({_reason(error)}): give prometheus.ca_file the authority that "
+                "signed the server's certificate, or check cert_file and key_file"
+            ) from error
+        except AnswerTooLarge as error:
+            raise TooManySamples(name, str(error)) from error
+        except AnswerTooSlow as error:
+            raise Transient(f"{self.url} {error}", "is the server overloaded?") from error
+        except (RequestException, HTTPError) as error:
+            raise Transient(
+                f"{self.url} cannot be reached ({_reason(error)})", "is the URL right and the server up?"
+            ) from error
+
 
 class _Credentials(AuthBase):
     """Puts the bearer token or user name on a request. As an auth object, so that no netrc file overrides it."""
@@ -208,61 +246,6 @@ class _Credentials(AuthBase):
                 password = _secret(options.password_file, "password_file")
             return requests.auth.HTTPBasicAuth(options.username.encode(), password.encode())(request)
         return request
-
-
-class _Session(requests.Session):
-    """Checks every answer before prometheus-api-client sees it, and translates what requests complains about."""
-
-    def __init__(self, url: str, options: ConnectionOptions, current: threading.local) -> None:
-        super().__init__()
-        self._url, self._query, self._timeout = url, current, options.timeout
-        self.hooks["response"].append(_end_redirect)
-
-    def request(self, method: str, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
-        params = kwargs.get("params") or {}
-        if len(str(params.get("query", ""))) > _LONGEST_URL:
-            method, kwargs["params"], kwargs["data"] = "POST", None, params
-        try:
-            with super().request(method, url, *args, **{**kwargs, "stream": True}) as response, ROOM.reading() as hold:
-                # read1 returns what has come: read would wait for a whole piece, however slowly it drips.
-                body = read_whole(
-                    lambda most: response.raw.read1(most, decode_content=True),
-                    hold,
-                    most=_LARGEST_ANSWER,
-                    seconds=self._timeout,
-                )
-                found = self._decoded(response, body)
-        except SSLError as error:
-            if "EOF" in str(error):
-                raise Transient(f"{self._url} broke off the TLS handshake", "is the server up?") from error
-            raise InputError(
-                f"{self._url}: no secure connection ({_reason(error)}): give prometheus.ca_file the authority that "
-                "signed the server's certificate, or check cert_file and key_file"
-            ) from error
-        except AnswerTooLarge as error:
-            raise TooManySamples(self._query.name, str(error)) from error
-        except AnswerTooSlow as error:
-            raise Transient(f"{self._url} {error}", "is the server overloaded?") from error
-        except (RequestException, HTTPError) as error:
-            raise Transient(
-                f"{self._url} cannot be reached ({_reason(error)})", "is the URL right and the server up?"
-            ) from error
-        response.json = lambda **_: {"data": {"result": found}}  # type: ignore[method-assign]
-        return response
-
-    def _decoded(self, response: requests.Response, body: bytearray) -> Matrix:
-        """What the query's decoder makes of the answer, piece by piece."""
-        result = interpret(
-            response.status_code,
-            response.headers.get("Content-Type", ""),
-            body,
-            name=self._query.name,
-            query=self._query.query,
-            url=self._url,
-        )
-        for warning in result.warnings:
-            logger.warning("the server warns", extra={"query": self._query.name, "warning": warning[:200]})
-        return joined([self._query.decode(piece) for piece in result.pieces])
 
 
 def _end_redirect(response: requests.Response, *args: Any, **kwargs: Any) -> None:
