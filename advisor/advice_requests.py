@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import orjson
 
 from kube.objects.objects import PodInfo
 from placement.decisions.decision import Advice
@@ -51,7 +50,7 @@ def advice_note(advice: Advice | None, because: str = "", *, nominated: str = ""
     """
     if advice is None or advice.best is None:
         found: dict[str, Any] = {"node": nominated or None, "because": because}
-        return orjson.dumps(found | ({"mode": mode} if mode else {})).decode()
+        return msgspec.json.encode(found | ({"mode": mode} if mode else {})).decode()
     said: dict[str, Any] = {"node": advice.best}
     if (peak := advice.peak()) is not None and peak.share is not None:
         bound = bound_share(peak)
@@ -59,7 +58,7 @@ def advice_note(advice: Advice | None, because: str = "", *, nominated: str = ""
             "resource": peak.resource,
             "share": round(peak.share, 4),
             "upper_bound": None if bound is None else round(bound, 4),
-            "at": peak.at,
+            "at": peak.at.isoformat(),
         }
     if advice.runner_up is not None:
         said["runner_up"] = advice.runner_up
@@ -67,7 +66,7 @@ def advice_note(advice: Advice | None, because: str = "", *, nominated: str = ""
         said["model"] = advice.model_version
     if mode:
         said["mode"] = mode
-    return orjson.dumps(said).decode()
+    return msgspec.json.encode(said).decode()
 
 
 def own_terms(body: bytes) -> list[Any]:
@@ -80,7 +79,7 @@ def own_terms(body: bytes) -> list[Any]:
 def withdraw_body(pod: PodInfo, version: str) -> bytes:
     """Return a merge patch of the status. version: resourceVersion of the pod when its nomination was read."""
     metadata = {"uid": pod.uid, "resourceVersion": version}
-    return orjson.dumps({"metadata": metadata, "status": {"nominatedNodeName": None}})
+    return msgspec.json.encode({"metadata": metadata, "status": {"nominatedNodeName": None}})
 
 
 def pending_pod(body: bytes) -> PodLook:

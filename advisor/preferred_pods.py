@@ -21,7 +21,6 @@ from typing import Final
 
 import msgspec
 import numpy as np
-import orjson
 
 from advisor.advice_requests import advice_note
 from base.errors import ForecastError
@@ -231,10 +230,10 @@ def _none(because: str) -> PreferencesBody:
 
 def _note(advice: Advice, expected: str) -> str:
     """Return the text of the annotation."""
-    said = orjson.loads(advice_note(advice)) | {"mode": "prefer", "asked": advice.uid}
+    said = msgspec.json.decode(advice_note(advice)) | {"mode": "prefer", "asked": advice.uid}
     if expected != advice.best:
         said["expected"] = expected
-    return orjson.dumps(said).decode()
+    return msgspec.json.encode(said).decode()
 
 
 def _note_of(pod: PodInfo) -> _Note | None:

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
-import orjson
 
 from cluster.tables.cluster_file import ClusterObjects
 from kube.client.api_answer import ApiAnswer
@@ -51,12 +50,12 @@ class FileSession:
         match parts:
             case ["apis", group, _, plural]:
                 selector = parse_qs(split.query).get("labelSelector", [""])[0]
-                return ApiAnswer(200, orjson.dumps({"items": list(self._listed(group, plural, selector))}))
+                return ApiAnswer(200, msgspec.json.encode({"items": list(self._listed(group, plural, selector))}))
             case ["apis", group, _, "namespaces", namespace, plural, name]:
                 for item in self._listed(group, plural, ""):
                     metadata = item.get("metadata", {})
                     if (metadata.get("namespace", "default"), metadata.get("name")) == (namespace, name):
-                        return ApiAnswer(200, orjson.dumps(item))
+                        return ApiAnswer(200, msgspec.json.encode(item))
                 return ApiAnswer(_NOT_FOUND, text="it is not in the cluster file")
         return ApiAnswer(_NOT_FOUND, text="it is not in the cluster file")
 

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-import orjson
 from msgspec import Raw, Struct, field
 
 from kube.client.api_answer import ApiAnswer, is_gone
@@ -45,7 +44,7 @@ def release_body(pod: PodIdentity, note: str | None, *, preferred: Sequence[Any]
     spec: dict[str, Any] = {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]}
     if preferred:
         spec["affinity"] = {"nodeAffinity": {PREFERRED: list(preferred)}}
-    return orjson.dumps({"metadata": metadata, "spec": spec})
+    return msgspec.json.encode({"metadata": metadata, "spec": spec})
 
 
 def may_go_without_note(answer: ApiAnswer) -> bool:

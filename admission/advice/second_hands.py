@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-import orjson
+import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -228,7 +228,7 @@ class SecondHands(Collector):
         return self._lease.silent_for() < _QUOTA_SECONDS and self._has_quota(pod.namespace)
 
     async def _write(self, pod: PodWithGates, because: str) -> None:
-        note = orjson.dumps({"node": None, "because": because}).decode()
+        note = msgspec.json.encode({"node": None, "because": because}).decode()
         answer = await self._remover.remove(
             pod, note, version=pod.version, still_wanted=lambda: self._held.has(pod.uid)
         )

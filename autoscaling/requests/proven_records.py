@@ -18,7 +18,6 @@ from typing import Final
 from urllib.parse import quote
 
 import msgspec
-import orjson
 
 from base.errors import ForecastError
 from kube.client.api_answer import ApiAnswer
@@ -72,7 +71,7 @@ def _new_secret() -> bytes:
     key = base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
     # A key that changes makes all records foreign.
     secret = {"metadata": {"name": SECRET}, "type": "Opaque", "immutable": True, "data": {_KEY: key}}
-    return orjson.dumps({"apiVersion": "v1", "kind": "Secret", **secret})
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "Secret", **secret})
 
 
 def _key_of(answer: ApiAnswer, verb: str, namespace: str) -> RecordKey:

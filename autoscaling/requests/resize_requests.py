@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-import orjson
+import msgspec
 
 from autoscaling.requests.pod_resources import (
     NAMES,
@@ -56,7 +56,7 @@ def resize_body(pod: OptedPod, requests: Requests) -> bytes:
         }
         if changed:
             containers.append({"name": name, "resources": {"requests": changed}})
-    return orjson.dumps({"metadata": _identity(pod), "spec": {"containers": containers}})
+    return msgspec.json.encode({"metadata": _identity(pod), "spec": {"containers": containers}})
 
 
 def mark_body(pod: OptedPod, key: RecordKey) -> bytes:
@@ -72,7 +72,7 @@ def unmark_body(pod: OptedPod) -> bytes:
 
 def _metadata(pod: OptedPod, record: str | None, proof: str | None, label: str | None) -> bytes:
     change = {"annotations": {ORIGINAL: record, PROOF: proof}, "labels": {RESIZED_LABEL: label}}
-    return orjson.dumps({"metadata": _identity(pod) | change})
+    return msgspec.json.encode({"metadata": _identity(pod) | change})
 
 
 def _identity(pod: OptedPod) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 from urllib.parse import quote
 
-import orjson
+import msgspec
 
 MERGE: Final = "application/merge-patch+json"
 
@@ -33,4 +33,4 @@ def pod_path(pod: PodIdentity) -> str:
 
 def nomination_body(pod: PodIdentity, node: str) -> bytes:
     """Return a merge patch of the status. node: '' = nominated nowhere."""
-    return orjson.dumps({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node or None}})
+    return msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node or None}})

@@ -9,7 +9,6 @@ import logging
 from typing import Final
 
 import msgspec
-import orjson
 from kubernetes.client import ApiClient
 
 from kube.client.kubernetes_client import send
@@ -20,7 +19,7 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 5.0
 _PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _REQUEST_SECONDS: Final = 2.0
-_BODY: Final = orjson.dumps(
+_BODY: Final = msgspec.json.encode(
     {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-import orjson
+import msgspec
 from kubernetes import client
 
 from kube.client.api_answer import ApiAnswer
@@ -138,7 +138,7 @@ class EventRecorder:
             try:
                 event = make()
                 namespace = quote(event["metadata"]["namespace"], safe="")
-                status = self._post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", orjson.dumps(event))
+                status = self._post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", msgspec.json.encode(event))
             except Exception as error:
                 self._fail(f"{type(error).__name__}: {error}"[:300])
                 continue

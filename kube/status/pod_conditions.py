@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from kube.objects.objects import PodInfo
 
@@ -52,7 +52,7 @@ def condition_patch(pod: WaitingCondition, *, now: float, is_first: bool) -> byt
     }
     if is_first:
         condition["lastTransitionTime"] = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return orjson.dumps({"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}})
+    return msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}})
 
 
 def status_path(pod: WaitingCondition) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import orjson
+import msgspec
 
 from base.errors import InputError
 from kube.failure_notice import FailureNotice
@@ -164,7 +164,7 @@ class DecisionLog:
         lines = []
         for binding in bindings:
             try:
-                lines.append(orjson.dumps(decision_of(binding).to_json()) + b"\n")
+                lines.append(msgspec.json.encode(decision_of(binding).to_json()) + b"\n")
             except Exception as error:  # a text that is no Unicode, a time beyond the calendar
                 self._fail(1, f"a decision cannot be written as JSON: {error}")
         if not lines:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import orjson
 
 from base.errors import InputError
 from placement.decisions.decision import Decision
@@ -120,9 +119,9 @@ def read_decisions(files: Sequence[Path]) -> DecisionsRead:
                 continue
             n_lines += 1
             try:
-                document = orjson.loads(line)
+                document = msgspec.json.decode(line)
                 decision = decision_from_json(document if isinstance(document, dict) else {})
-            except (ValueError, OverflowError):
+            except (ValueError, OverflowError, RecursionError):
                 unreadable += 1
                 continue
             key = decision.uid or f"{decision.pod} {decision.time}"

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-import orjson
+import msgspec
 
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeChanged, NodeRemoved, PodChange
@@ -149,7 +149,7 @@ def node_patch(chosen: ChosenNode, node: str) -> tuple[str, bytes]:
         "uid": claim.uid,
         "annotations": {"volume.kubernetes.io/selected-node": node},
     }
-    return path, orjson.dumps({"metadata": metadata})
+    return path, msgspec.json.encode({"metadata": metadata})
 
 
 def reference_patch(chosen: ChosenVolume) -> tuple[str, bytes]:
@@ -167,13 +167,13 @@ def reference_patch(chosen: ChosenVolume) -> tuple[str, bytes]:
         "resourceVersion": claim.resource_version or None,
     }
     body = {"metadata": metadata, "spec": {"claimRef": reference}}
-    return f"/api/v1/persistentvolumes/{quote(volume.name, safe='')}", orjson.dumps(body)
+    return f"/api/v1/persistentvolumes/{quote(volume.name, safe='')}", msgspec.json.encode(body)
 
 
 def version_in(body: bytes) -> str:
     """resourceVersion of an object that the API server returned; '' = not to be read."""
     try:
-        return str(orjson.loads(body)["metadata"]["resourceVersion"])
+        return str(msgspec.json.decode(body)["metadata"]["resourceVersion"])
     except (ValueError, KeyError, TypeError):
         return ""
 

@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-import orjson
+import msgspec
 
 from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, nomination_body, pod_path
@@ -75,13 +75,13 @@ def disruption_body(pod: PodInfo, reason: str, message: str, now: float, *, goes
         "message": message,
         "lastTransitionTime": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    return orjson.dumps({"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}})
+    return msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}})
 
 
 def delete_body(victim: PodInfo, resource_version: str = "") -> bytes:
     """DeleteOptions. The pod's own grace period applies. resource_version: nothing has changed since; '' = whatever."""
     preconditions = {"uid": victim.uid} | ({"resourceVersion": resource_version} if resource_version else {})
-    return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions})
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions})
 
 
 T = TypeVar("T")
@@ -299,6 +299,6 @@ def _require(answer: ApiAnswer, what: str) -> None:
 def _is_terminating(answer: ApiAnswer) -> bool:
     """Return whether the pod of an answer is being deleted."""
     try:
-        return bool(orjson.loads(answer.body)["metadata"].get("deletionTimestamp"))
+        return bool(msgspec.json.decode(answer.body)["metadata"].get("deletionTimestamp"))
     except (ValueError, KeyError, TypeError, AttributeError):
         return False

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import orjson
+import msgspec
 
 from kube.client.api_answer import is_gone
 from kube.client.pod_writes import MERGE, pod_path
@@ -93,7 +93,7 @@ class PassWriter:
                 self._session,
                 "PATCH",
                 f"{pod_path(pod)}/status",
-                lambda: orjson.dumps({"metadata": {"uid": uid, "annotations": {PASSED_ON: said.text}}}),
+                lambda: msgspec.json.encode({"metadata": {"uid": uid, "annotations": {PASSED_ON: said.text}}}),
                 content_type=MERGE,
                 worth_it=is_passing_or_conflict,
             )

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, cast
 
-import orjson
+import msgspec
 
 from kube.client.api_answer import ApiAnswer, answered
 from kube.objects.objects import PodInfo
@@ -43,7 +43,7 @@ def pod_answer(pod: PodInfo, *, version: str = "7", **status: Any) -> ApiAnswer:
     metadata: dict[str, Any] = {"name": pod.name, "uid": pod.uid, "resourceVersion": version}
     if pod.terminating:
         metadata["deletionTimestamp"] = "2026-11-21T16:00:00Z"
-    return answered(200, orjson.dumps({"metadata": metadata, "spec": spec, "status": status}))
+    return answered(200, msgspec.json.encode({"metadata": metadata, "spec": spec, "status": status}))
 
 
 def scheduled_is(status: str, reason: str | None) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Session:
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
     ) -> ApiAnswer:
         assert 0 < seconds <= 10
-        self.asked.append(Asked(method, path, None if body is None else orjson.loads(body), content_type))
+        self.asked.append(Asked(method, path, None if body is None else msgspec.json.decode(body), content_type))
         self.before()
         return self.answers.pop(0) if self.answers else DONE
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 
 from advisor.advice_binder import AdviceBinder, AdviceFigures, AdviceNotes
@@ -126,14 +126,14 @@ def test_first_the_node_is_nominated_then_the_gate_removed_with_a_note_if_one_is
     )
     assert (released.method, released.path, released.content_type) == ("PATCH", PATH, STRATEGIC_MERGE)
     assert released.body["spec"] == {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]}
-    note = orjson.loads(released.body["metadata"]["annotations"][ADVICE])
+    note = msgspec.json.decode(released.body["metadata"]["annotations"][ADVICE])
     assert note.pop("expected_peak")["share"] == 0.5
     assert note == {"node": "n1", "runner_up": "n2"}
     assert scene.counts == (1, 0)
     assert not scene.is_free, "until the watch shows it"
     scene = Scene()
     assert scene.bind().is_success
-    note = orjson.loads(scene.asked[1].body["metadata"]["annotations"][ADVICE])
+    note = msgspec.json.decode(scene.asked[1].body["metadata"]["annotations"][ADVICE])
     assert note == {"node": "n1", "because": "not known any more"}
 
 
@@ -235,7 +235,7 @@ def test_a_canary_is_nominated_to_the_second_best_node_and_prefers_the_best() ->
     nominated, released = scene.asked
     assert nominated.body["status"] == {"nominatedNodeName": "n2"}
     assert _preferred(released) == [(100, "n1")]
-    note = orjson.loads(released.body["metadata"]["annotations"][ADVICE])
+    note = msgspec.json.decode(released.body["metadata"]["annotations"][ADVICE])
     assert note.pop("expected_peak")["share"] == 0.7
     assert note == {"node": "n2", "runner_up": "n1", "mode": "canary"}
     scene.following.bound(POD.uid, "n2", lambda node: False)
@@ -253,7 +253,7 @@ def test_where_nominations_are_ignored_one_patch_removes_the_gate_and_says_what_
     (released,) = scene.asked
     assert released.body["spec"]["schedulingGates"] == [{"$patch": "delete", "name": ADVICE}]
     assert _preferred(released) == [(100, "n1"), (40, "n2")] and scene.ranked == []
-    assert orjson.loads(released.body["metadata"]["annotations"][ADVICE])["mode"] == "prefer"
+    assert msgspec.json.decode(released.body["metadata"]["annotations"][ADVICE])["mode"] == "prefer"
     assert (scene.figures.preferred, scene.counts) == (1, (0, 0))
     doubted = Scene()
     doubted.knows(NominationTrust.DOUBTED)
@@ -279,7 +279,7 @@ def test_of_many_nodes_kube_scheduler_sees_a_part_so_more_are_named() -> None:
 def test_terms_that_the_pod_has_stay_in_front(reads: bool) -> None:
     own = {"weight": 3, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
     spec = {"affinity": {"nodeAffinity": {PREFERRED: [own]}}}
-    scene = Scene(answered(200, orjson.dumps({"spec": spec})) if reads else BUSY)
+    scene = Scene(answered(200, msgspec.json.encode({"spec": spec})) if reads else BUSY)
     scene.knows(NominationTrust.IGNORED)
     scene.advise()
     terms = (PreferredNodeTerm(3, NodeSelectorTerm((Requirement("disk", Operator.EXISTS),))),)
@@ -299,7 +299,7 @@ def test_a_pod_whose_nomination_is_not_taken_prefers_its_node(answer: ApiAnswer)
     assert scene.bind().is_success
     assert [one.path for one in scene.asked] == [f"{PATH}/status", PATH]
     assert _preferred(scene.asked[1])[0] == (100, "n1"), "the best, also of a canary"
-    assert orjson.loads(scene.asked[1].body["metadata"]["annotations"][ADVICE])["node"] == "n1"
+    assert msgspec.json.decode(scene.asked[1].body["metadata"]["annotations"][ADVICE])["node"] == "n1"
     assert scene.following.canaries[CanaryOutcome.REFUSED] == 1 and scene.figures.preferred == 1
 
 
@@ -312,7 +312,7 @@ def test_the_gate_goes_without_preferences_where_these_are_refused() -> None:
         *[["schedulingGates", "affinity"]] * 2,
         ["schedulingGates"],
     ]
-    note = orjson.loads(scene.asked[2].body["metadata"]["annotations"][ADVICE])
+    note = msgspec.json.decode(scene.asked[2].body["metadata"]["annotations"][ADVICE])
     assert note == {"node": None, "because": "preferred node affinity was refused: 403 pods/status is forbidden"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 
 from advisor.advice_requests import PodLook, advice_note, pending_pod
@@ -16,14 +16,16 @@ OF_NODE = {"resource": "cpu", "at": "2026-09-21T22:00:00+00:00"}
 
 def test_the_note_says_what_was_advised_and_leaves_out_what_is_not_known() -> None:
     made = advice({"n1": 6, "n2": 3}, peak=expecting(0.612345), model_version="2026-09-20T02-00")
-    assert orjson.loads(advice_note(made)) == {
+    assert msgspec.json.decode(advice_note(made)) == {
         "node": "n1",
         "expected_peak": OF_NODE | {"share": 0.6123, "upper_bound": 0.7348},
         "runner_up": "n2",
         "model": "2026-09-20T02-00",
     }
-    assert orjson.loads(advice_note(advice({"n1": 6}, peak=expecting(None), model_version=None))) == {"node": "n1"}
-    assert orjson.loads(advice_note(advice({"n1": 6}, peak=expecting(0.0), model_version=None))) == {
+    assert msgspec.json.decode(advice_note(advice({"n1": 6}, peak=expecting(None), model_version=None))) == {
+        "node": "n1"
+    }
+    assert msgspec.json.decode(advice_note(advice({"n1": 6}, peak=expecting(0.0), model_version=None))) == {
         "node": "n1",
         "expected_peak": OF_NODE | {"share": 0.0, "upper_bound": 0.0},
     }, "a peak of 0 is one"
@@ -31,8 +33,8 @@ def test_the_note_says_what_was_advised_and_leaves_out_what_is_not_known() -> No
 
 @pytest.mark.parametrize("given", [None, advice({})])
 def test_the_note_says_why_there_is_no_advice(given: Any) -> None:
-    assert orjson.loads(advice_note(given, "no node")) == {"node": None, "because": "no node"}
-    assert orjson.loads(advice_note(given, "late", nominated="n3")) == {"node": "n3", "because": "late"}
+    assert msgspec.json.decode(advice_note(given, "no node")) == {"node": None, "because": "no node"}
+    assert msgspec.json.decode(advice_note(given, "late", nominated="n3")) == {"node": "n3", "because": "late"}
 
 
 def test_a_pending_pod_is_read() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 
 from advisor.pods_waiting_for_advice import GatedPods
@@ -163,7 +163,7 @@ def event(
     pod["status"] |= scheduled_is("False", reason)
     if gates:
         pod["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
-    return orjson.dumps({"type": kind, "object": pod})
+    return msgspec.json.encode({"type": kind, "object": pod})
 
 
 NOMINATED, RELEASED = event(), event(gates=[])

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 
 from advisor.pods_waiting_for_advice import GatedPods
@@ -59,7 +59,7 @@ class Scene:
         return [one.path.rpartition("/")[2] for one in self.session.asked[before:]]
 
     def note(self) -> Any:
-        return orjson.loads(self.session.asked[-1].body["metadata"]["annotations"][ADVICE])
+        return msgspec.json.decode(self.session.asked[-1].body["metadata"]["annotations"][ADVICE])
 
     @property
     def is_free(self) -> bool:
@@ -137,7 +137,7 @@ def test_a_leader_releases_what_is_overdue_and_others_a_second_later() -> None:
     assert scene.keep_up(later=0.5) == ["a"]
     (asked,) = scene.session.asked
     assert (asked.method, asked.path, asked.content_type) == ("PATCH", PATH, STRATEGIC_MERGE)
-    body = orjson.loads(release_body(POD, "?"))
+    body = msgspec.json.decode(release_body(POD, "?"))
     assert asked.body["spec"] == body["spec"] and asked.body["metadata"]["uid"] == "uid-a"
     assert scene.note() == {"node": None, "because": "no advice within 2 s"}
     assert scene.releases.released == {Outcome.OVERDUE: 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
+import msgspec
 
 from cluster.predicted.node_capacity import CAPACITY_ANNOTATION
 from kube.decoding.decoding import Kind
@@ -30,7 +30,7 @@ class Told:
         self.events._recorder.start()
 
     def _post(self, path: str, body: bytes) -> int:
-        self.posted.append((path, orjson.loads(body)))
+        self.posted.append((path, msgspec.json.decode(body)))
         return 201
 
     def annotate(self, text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 
 from tenants.elastic_quota import (
@@ -22,7 +22,7 @@ from tests.tenants.tenant_world import quota, tenant_pod
 
 def decoded(name: str, namespace: str, *, labels: Any = None, annotations: Any = None, **spec: Any) -> ElasticQuota:
     metadata = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
-    return WATCHED_QUOTAS.decoded(orjson.dumps({"metadata": metadata, "spec": spec or None}))[0]
+    return WATCHED_QUOTAS.decoded(msgspec.json.encode({"metadata": metadata, "spec": spec or None}))[0]
 
 
 def row(tree: QuotaTree, key: str) -> int:

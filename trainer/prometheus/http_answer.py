@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import msgspec
-import orjson
 
 from base.errors import ForecastError, InputError
 from base.redaction import redacted
@@ -92,7 +91,7 @@ class _Series(msgspec.Struct, gc=False):
     value: msgspec.Raw = msgspec.Raw()
 
 
-_FOREIGN: Final = (msgspec.DecodeError, orjson.JSONDecodeError, RecursionError, UnicodeDecodeError)
+_FOREIGN: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 def interpret(
@@ -211,13 +210,13 @@ def _texts(warnings: memoryview) -> list[str]:
 def _decoded(text: bytes | memoryview) -> Any:
     """Decode JSON without the garbage collector looking at each of a million small lists: 0.07 s instead of 0.35 s.
 
-    orjson keeps the interpreter lock, so no other thread runs meanwhile; the call that found the collector on turns it
+    msgspec keeps the interpreter lock, so no other thread runs meanwhile; the call that found the collector on turns it
     on again.
     """
     enabled = gc.isenabled()
     gc.disable()
     try:
-        return orjson.loads(text)
+        return msgspec.json.decode(text)
     finally:
         if enabled:
             gc.enable()

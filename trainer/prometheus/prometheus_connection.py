@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,9 +20,9 @@ from urllib.parse import urlsplit
 import requests
 from requests.auth import AuthBase
 from requests.exceptions import RequestException, SSLError
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 from urllib3.exceptions import HTTPError
 
+from base.backoff import Backoff
 from base.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
 from base.errors import InputError
 from forecast.resources import RESOURCES
@@ -149,18 +151,21 @@ class PrometheusConnection:
         patience = self.options.patience
         if not self._reached.is_set():
             patience = min(patience, self.options.first_patience)
-        retrying = Retrying(
-            stop=stop_after_delay(patience),
-            wait=wait_random_exponential(multiplier=0.5, max=min(15, patience / 4)),
-            retry=retry_if_exception_type(Transient),
-            before_sleep=lambda state: self._report(name, patience, state),
-            sleep=self._sleep,
-            reraise=True,
-        )
+        pause, rng = Backoff(first=0.5, longest=min(15, patience / 4)), random.Random()
+        started = time.monotonic()
         try:
-            result = retrying(lambda: self._answer(name, kind, params, decode))
-        except Transient as error:
-            raise PrometheusUnreachable(f"{error.found} (tried for {patience:.0f} s): {error.way_out}") from error
+            for attempt in count(1):
+                try:
+                    result = self._answer(name, kind, params, decode)
+                    break
+                except Transient as error:
+                    left = started + patience - time.monotonic()
+                    if left <= 0:
+                        raise PrometheusUnreachable(
+                            f"{error.found} (tried for {patience:.0f} s): {error.way_out}"
+                        ) from error
+                    self._report(name, attempt, error, patience, left)
+                    self._sleep(pause.seconds(attempt, rng))
         except ImpossibleAnswer as error:
             self._reached.set()
             raise ImpossibleAnswer(
@@ -170,21 +175,15 @@ class PrometheusConnection:
         self._reached.set()
         return result
 
-    def _report(self, name: str, patience: float, state: RetryCallState) -> None:
+    def _report(self, name: str, attempt: int, error: Transient, patience: float, left: float) -> None:
         """Log a line every ten seconds, whatever the number of threads, so that a run that waits shows why."""
-        waited, now = state.seconds_since_start or 0.0, time.monotonic()
-        if waited < _REPORT_SECONDS or now - self._reported < _REPORT_SECONDS:
+        now = time.monotonic()
+        if patience - left < _REPORT_SECONDS or now - self._reported < _REPORT_SECONDS:
             return
         self._reported = now
-        error = state.outcome.exception() if state.outcome is not None else None
         logger.warning(
             "a query is repeated",
-            extra={
-                "query": name,
-                "attempt": state.attempt_number,
-                "error": error.found if isinstance(error, Transient) else str(error),
-                "seconds_left": round(max(0.0, patience - waited)),
-            },
+            extra={"query": name, "attempt": attempt, "error": error.found, "seconds_left": round(left)},
         )
 
     def _answer(self, name: str, kind: str, params: dict[str, Any], decode: Callable[[list[Series]], Matrix]) -> Matrix:

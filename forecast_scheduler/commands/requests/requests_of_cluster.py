@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from autoscaling.requests.expected_use import live_use
 from autoscaling.requests.manifests import cut_by_limits, patches, vertical_pod_autoscalers
@@ -71,7 +71,7 @@ def containers_in_file(path: Path, wanted: Mapping[ServiceKey, PodInfo]) -> dict
     """Containers of these pods, as a cluster file has them."""
     service_of = {(pod.namespace, pod.name): service for service, pod in wanted.items()}
     pods = pods_of_cluster_file(path, service_of)
-    return {service_of[name]: read_containers(orjson.dumps(pod.pod)) for name, pod in pods.items()}
+    return {service_of[name]: read_containers(msgspec.json.encode(pod.pod)) for name, pod in pods.items()}
 
 
 async def _containers(session: ApiSession, wanted: Mapping[ServiceKey, PodInfo]) -> dict[ServiceKey, PodContainers]:

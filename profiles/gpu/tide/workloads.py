@@ -13,7 +13,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-import orjson
 from msgspec import Raw
 
 from forecast.service_key import ServiceKey
@@ -192,18 +191,18 @@ def record_patch(resource_version: str, annotations: Mapping[str, str], label: b
     metadata: dict[str, Any] = {"resourceVersion": resource_version, "annotations": dict(annotations)}
     if label:
         metadata["labels"] = {TIDE: Role.TRAINING.value}
-    return orjson.dumps({"metadata": metadata})
+    return msgspec.json.encode({"metadata": metadata})
 
 
 def job_patch(resource_version: str, annotations: Mapping[str, str], label: bool, parallelism: int) -> bytes:
     """The same of a Job, and its parallelism in one write."""
-    body = orjson.loads(record_patch(resource_version, annotations, label))
-    return orjson.dumps({**body, "spec": {"parallelism": parallelism}})
+    body = msgspec.json.decode(record_patch(resource_version, annotations, label))
+    return msgspec.json.encode({**body, "spec": {"parallelism": parallelism}})
 
 
 def scale_patch(resource_version: str, replicas: int) -> bytes:
     """A merge patch of the scale subresource."""
-    return orjson.dumps({"metadata": {"resourceVersion": resource_version}, "spec": {"replicas": replicas}})
+    return msgspec.json.encode({"metadata": {"resourceVersion": resource_version}, "spec": {"replicas": replicas}})
 
 
 def _each(kind: WorkloadKind, items: list[Raw] | tuple[()]) -> Iterator[WorkloadState]:
@@ -217,8 +216,11 @@ def _each(kind: WorkloadKind, items: list[Raw] | tuple[()]) -> Iterator[Workload
 def _template(said: _Template | None, namespace: str) -> PodInfo | None:
     if said is None or said.spec == NOTHING:
         return None
-    metadata = orjson.loads(bytes(said.metadata) or b"null") or {}
-    pod = {"metadata": {**metadata, "name": "template", "namespace": namespace}, "spec": orjson.loads(bytes(said.spec))}
+    metadata = msgspec.json.decode(bytes(said.metadata) or b"null") or {}
+    pod = {
+        "metadata": {**metadata, "name": "template", "namespace": namespace},
+        "spec": msgspec.json.decode(bytes(said.spec)),
+    }
     return decode_pod(pod)
 
 

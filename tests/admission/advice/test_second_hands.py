@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 
 from admission.advice.advisor_lease import AdvisorLease
@@ -97,7 +97,7 @@ def test_pods_are_left_to_live_advisors_until_they_are_late_and_released_when_no
     assert scene.keep_up(later=0.1) == ["a"]
     (asked,) = scene.session.asked
     assert asked.body["metadata"]["resourceVersion"] == "7", "an advisor may be about to write"
-    assert orjson.loads(asked.body["metadata"]["annotations"][ADVICE])["because"].startswith("no advice in time")
+    assert msgspec.json.decode(asked.body["metadata"]["annotations"][ADVICE])["because"].startswith("no advice in time")
     assert scene.keep_up(later=60) == [] and scene.figure("forecast_webhook_released_pods_total") == 1
     scene.times.put(held("b"))
     scene.times.put(held("c", OTHER_GATE))
@@ -232,8 +232,8 @@ def test_of_a_pod_only_its_name_and_gates_are_read() -> None:
     metadata = {"name": "a", "namespace": "shop", "uid": "u", "resourceVersion": "7", "labels": 7}
     spec = {"schedulingGates": [{"name": OTHER_GATE}, {"name": ADVICE}], "containers": "none"}
     stored = {"metadata": metadata | {"creationTimestamp": "2026-11-29T17:00:00Z"}, "spec": spec, "status": []}
-    pod, version = UNBOUND_PODS.decoded(orjson.dumps(stored))
+    pod, version = UNBOUND_PODS.decoded(msgspec.json.encode(stored))
     assert (pod.gates, pod.created, version) == ((OTHER_GATE, ADVICE), 1_795_971_600.0, "7")
     assert pod.has_ours and not pod.waits_for_us_alone
     ending = {"metadata": metadata | {"deletionTimestamp": "2026-11-29T17:00:00Z"}, "spec": spec}
-    assert UNBOUND_PODS.decoded(orjson.dumps(ending))[0].gates == ()
+    assert UNBOUND_PODS.decoded(msgspec.json.encode(ending))[0].gates == ()

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,7 +59,7 @@ def test_the_line_of_the_log() -> None:
         policy="batch",
         policy_because="rule 2",
     )
-    assert orjson.loads(orjson.dumps(made.to_json())) == {
+    assert msgspec.json.decode(msgspec.json.encode(made.to_json())) == {
         "time": "2026-09-21T14:13:20.250Z",
         "advised_at": "2026-09-21T14:13:20.000Z",
         "pod": "shop/cart-1",

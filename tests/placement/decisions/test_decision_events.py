@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 import urllib3
 
@@ -27,7 +27,7 @@ class Server:
         self.answer, self.posted = answer, list[tuple[str, dict[str, object]]]()
 
     def __call__(self, path: str, body: bytes) -> int:
-        self.posted.append((path, orjson.loads(body)))
+        self.posted.append((path, msgspec.json.decode(body)))
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import orjson
+import msgspec
 import pytest
 
 from base.errors import InputError
@@ -26,7 +26,7 @@ def write(log: DecisionLog, *uids: str) -> None:
 
 def test_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
     write(open_decision_log(STDOUT), "a")
-    assert orjson.loads(capfd.readouterr().out)["uid"] == "a"
+    assert msgspec.json.decode(capfd.readouterr().out)["uid"] == "a"
 
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 
 from base.errors import InputError
@@ -33,7 +33,7 @@ class Server:
 
     def __call__(self, path: str, body: bytes) -> int:
         self.paths.append(path)
-        self.events.append(orjson.loads(body))
+        self.events.append(msgspec.json.decode(body))
         return 201
 
 

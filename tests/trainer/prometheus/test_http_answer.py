@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-import orjson
+import msgspec
 import pytest
 
 from base.errors import InputError
@@ -14,7 +14,7 @@ _URL = "http://prometheus:9090"
 
 
 def _answer(status: int, body: object, content_type: str = "application/json; charset=utf-8") -> QueryResult:
-    raw = body if isinstance(body, bytes) else orjson.dumps(body)
+    raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
     return interpret(status, content_type, raw, name="pod_cpu", query="up", url=_URL)
 
 

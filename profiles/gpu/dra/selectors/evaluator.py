@@ -15,7 +15,7 @@ import struct
 import sys
 from typing import BinaryIO, Final
 
-import orjson
+import msgspec
 
 from profiles.gpu.dra.selectors.programs import Programs
 
@@ -32,7 +32,7 @@ def main(cpu_seconds: float, mebibytes: int) -> None:
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     _say(answers, True)
     while header := requests.read(HEADER.size):
-        asked = orjson.loads(requests.read(HEADER.unpack(header)[0]))
+        asked = msgspec.json.decode(requests.read(HEADER.unpack(header)[0]))
         signal.setitimer(signal.ITIMER_PROF, cpu_seconds)  # its signal ends the process
         answer = programs.answer(asked["source"], asked["device"], asked["name"])
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -40,7 +40,7 @@ def main(cpu_seconds: float, mebibytes: int) -> None:
 
 
 def _say(answers: BinaryIO, answer: bool | str) -> None:
-    body = orjson.dumps(answer)
+    body = msgspec.json.encode(answer)
     answers.write(HEADER.pack(len(body)) + body)
     answers.flush()
 

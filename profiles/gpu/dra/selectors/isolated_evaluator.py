@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from base.errors import InputError
 from profiles.gpu.dra.selectors.evaluator import HEADER
@@ -61,12 +61,12 @@ class Apart:
             if not self._is_ready:
                 self._read(process, _START_SECONDS)
                 self._is_ready = True
-            body = orjson.dumps({"source": source, "device": device, "name": name})
+            body = msgspec.json.encode({"source": source, "device": device, "name": name})
             try:
                 os.write(_fd(process.stdin), HEADER.pack(len(body)) + body)
             except OSError as error:
                 raise self._ended(process) from error
-            answer: bool | str = orjson.loads(self._read(process, self._seconds))
+            answer: bool | str = msgspec.json.decode(self._read(process, self._seconds))
             return answer
 
     def close(self) -> None:

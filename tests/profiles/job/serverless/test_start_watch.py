@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -43,7 +43,7 @@ class MadeUpSession:
         if self.is_silent:
             return unanswered(TimeoutError())
         name = path.rpartition("/pods/")[2].split("/")[0]
-        return answered(200, orjson.dumps({"kind": "Pod", "metadata": {"name": name, "resourceVersion": "7"}}))
+        return answered(200, msgspec.json.encode({"kind": "Pod", "metadata": {"name": name, "resourceVersion": "7"}}))
 
     def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         if self.is_over:
