@@ -80,7 +80,7 @@ class CertificateOptions(SettingGroup):
     """Certificates that the webhook makes and renews itself, in place of files (docs/operate/webhook.md)."""
 
     managed: bool = False
-    """Make and renew the certificate. If false, `webhook.tls_cert` and `webhook.tls_key` name files that others
+    """Make and renew the certificate. If false, `webhook.serving.tls_cert` names a file that others
     renew."""
 
     secret: Annotated[Named, BeforeValidator(_named)] = Named(
@@ -221,25 +221,24 @@ class AdviceGateOptions(SettingGroup):
     advisor: AdvisorOptions = Field(default_factory=AdvisorOptions)
 
 
-class WebhookOptions(ServingOptions):
-    """How `webhook` runs (docs/operate/webhook.md). It needs `tls_cert` and `tls_key`, or `certificates.managed`.
+class WebhookServing(ServingOptions):
+    """Where `webhook` listens, and who may ask."""
+
+    group: ClassVar[str] = "webhook.serving"
+
+    port: int = Field(default=8443, ge=0, le=65_535)
+
+    # API servers show neither token nor certificate by default.
+    anonymous: bool = True
+
+
+class WebhookOptions(SettingGroup):
+    """How `webhook` runs (docs/operate/webhook.md). It needs `serving.tls_cert`, or `certificates.managed`.
 
     docs/operate/webhook.md says how an API server sends a token.
     """
 
-    group: ClassVar[str] = "webhook"
-
-    anonymous: bool = True
-    """Listen beyond this machine without asking who asks: API servers show neither token nor certificate by default."""
-
-    port: int = Field(default=8443, ge=0, le=65_535)
-    """0: any free one, which is printed; `--port`."""
-
-    max_body_bytes: int = Field(default=3 * 2**20, gt=0)
-    """Size of a request; the API server takes requests up to 3 MiB. All bodies together get 8 times as much memory."""
-
-    max_concurrent: int = Field(default=256, gt=0)
-    """Requests at work at once; more are turned away with 503, and failurePolicy decides."""
+    serving: WebhookServing = Field(default_factory=WebhookServing)
 
     receive_timeout: Duration = Field(default=5, gt=0)
     """A body must have arrived by then."""

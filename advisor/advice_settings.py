@@ -43,14 +43,19 @@ class PreferOptions(SettingGroup):
     """A pod that was asked about and never comes, because it was refused after all, is reckoned with for this time."""
 
 
-class AdviseOptions(ServingOptions):
+class AdviseServing(ServingOptions):
+    """Where `advise` listens, and who may ask."""
+
+    group: ClassVar[str] = "advise.serving"
+
+    port: int = Field(default=8890, ge=0, le=65_535)
+
+
+class AdviseOptions(SettingGroup):
     """How `advise` runs (docs/use/advisor.md). It has its scorer inside: the settings under `scorer` count, too, but
     for serving."""
 
-    group: ClassVar[str] = "advise"
-
-    port: int = Field(default=8890, ge=0, le=65_535)
-    """0: any free one, which is printed; `--port`."""
+    serving: AdviseServing = Field(default_factory=AdviseServing)
 
     scheduler_name: str = Field(default="default-scheduler", min_length=1)
     """schedulerName of the kube-scheduler that is advised; `--scheduler-name`."""
@@ -94,7 +99,6 @@ class AdviseOptions(ServingOptions):
     def loop_settings(self) -> ScheduleSettings:
         """Return the settings of the loop that decides. Making room, gangs and repairs are kube-scheduler's matter."""
         return ScheduleSettings(
-            **{name: getattr(self, name) for name in ServingOptions.model_fields},
             scheduler_name=self.scheduler_name,
             domain=self.domain,
             decisions=self.decisions,

@@ -107,27 +107,37 @@ class AutoscaleLease(LeaseOptions):
     """Name of the Lease: the same for all replicas."""
 
 
-class ExternalMetricsOptions(ServerOptions):
+class ExternalMetricsServing(ServerOptions):
+    """Where the external metrics API listens: beside the autoscaler, on a port of its own."""
+
+    port: int = Field(default=6443, ge=0, le=65_535)
+
+
+class ExternalMetricsOptions(SettingGroup):
     """The external metrics API, on a port of its own: kube-apiserver is the only client (docs/use/autoscaling.md)."""
 
     enabled: bool = False
     """Serve it. It needs a certificate."""
 
-    port: int = Field(default=6443, ge=0, le=65_535)
-    """0: any free one, which is printed."""
+    serving: ExternalMetricsServing = Field(default_factory=ExternalMetricsServing)
 
     client_config_map: str = "kube-system/extension-apiserver-authentication"
     """NAMESPACE/NAME of the ConfigMap in which kube-apiserver says by which authority, and under which names, its
-    aggregation layer shows itself. Empty: `client_ca` and `client_names` say so."""
+    aggregation layer shows itself. Empty: `serving.client_ca` and `serving.client_names` here say so."""
 
 
-class AutoscaleOptions(ServingOptions):
-    """How `autoscale` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+class AutoscaleServing(ServingOptions):
+    """Where `autoscale` listens, and who may ask."""
 
-    group: ClassVar[str] = "autoscale"
+    group: ClassVar[str] = "autoscale.serving"
 
     port: int = Field(default=8892, ge=0, le=65_535)
-    """0: any free one, which is printed; `--port`."""
+
+
+class AutoscaleOptions(SettingGroup):
+    """How `autoscale` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+
+    serving: AutoscaleServing = Field(default_factory=AutoscaleServing)
 
     every: Duration = Field(default=15, ge=1, le=600)
     """Time between two looks at what services use and will use."""

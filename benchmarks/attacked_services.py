@@ -37,7 +37,7 @@ _MOST_POINTS: Final = 20.0
 class Attacked:
     """question: path and body of an honest client; right: whether the answer is as good as the first
 
-    probes: where the kubelet asks as shipped; None where the code knows no `probe_port`
+    probes: where the kubelet asks as shipped; None where the code knows no `serving.probe_port`
     """
 
     name: str
@@ -134,8 +134,8 @@ def _as_many(answer: bytes, first: bytes) -> bool:
 def _defaults(code: Path) -> tuple[Mapping[str, int], bool]:
     """The largest body that each takes by default, and whether they have a port for probes."""
     asked = "import json; from forecast_scheduler.settings.document import load_settings; s = load_settings(None, {}); "
-    asked += f"limits = {{name: getattr(s, name).max_body_bytes for name in {SERVICES!r}}}; "
-    asked += "print(json.dumps([limits, hasattr(s.scorer, 'probe_port')]))"
+    asked += f"limits = {{name: getattr(s, name).serving.max_body_bytes for name in {SERVICES!r}}}; "
+    asked += "print(json.dumps([limits, hasattr(s.scorer.serving, 'probe_port')]))"
     said = subprocess.run([sys.executable, "-c", asked], cwd=code, check=True, capture_output=True, text=True)
     limits, has_probes = json.loads(said.stdout)
     return limits, has_probes

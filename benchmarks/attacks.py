@@ -4,11 +4,11 @@
 
 Each service runs as a process of its own on a real API server. It takes no tokens, so every request reaches its
 routes. The attacker is another process (testing/processes/attacks.py). Meanwhile /healthz is asked on new connections,
-on the port of the service and where the kubelet asks (`probe_port`), and an honest client asks one question again and
-again, ten times a second each. After each attack, the service has `--settle` seconds to return to its memory before the
-first one. --code-before attacks the services of another checkout as well, whose probes may have no port of their own.
-Ends with status 1 where a figure of this one misses its limit: the memory limit of deploy/, 10 % of memory more than
-before, 500 ms for 99 % of the probes, 10 kB of log, no wrong answer and no error.
+on the port of the service and where the kubelet asks (`serving.probe_port`), and an honest client asks one question
+again and again, ten times a second each. After each attack, the service has `--settle` seconds to return to its memory
+before the first one. --code-before attacks the services of another checkout as well, whose probes may have no port of
+their own. Ends with status 1 where a figure of this one misses its limit: the memory limit of deploy/, 10 % of memory
+more than before, 500 ms for 99 % of the probes, 10 kB of log, no wrong answer and no error.
 """
 
 from __future__ import annotations

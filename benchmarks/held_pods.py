@@ -33,7 +33,8 @@ def main() -> None:
             for drain in asked.drain.split(",") if "SIGTERM" in name else ["5s"]:
                 label = f"{name}, drain {drain}" if "SIGTERM" in name else name
                 with tempfile.TemporaryDirectory() as scratch:
-                    held = held_through(death, Path(scratch), rate=rate, limit=limit, advise={"drain": drain})
+                    advise = {"serving": {"drain": drain}}
+                    held = held_through(death, Path(scratch), rate=rate, limit=limit, advise=advise)
                 print(
                     f"{label:>62}  {held.rate:6.0f}  {held.n_pods:4d}  {held.longest:23.1f} s  {held.n_over:4d}  "
                     f"{held.n_advised:7d}",

@@ -41,23 +41,24 @@ class AnswerOptions(SettingGroup):
     """
 
 
-class ExtenderServiceOptions(ServingOptions):
-    """Who may ask, how much at a time, and how long kube-scheduler waits.
+class ExtenderServing(ServingOptions):
+    """kube-scheduler can send no token: use client certificates for it."""
 
-    kube-scheduler can send no token: use client certificates for it.
-    """
-
-    group: ClassVar[str] = "extender"
+    group: ClassVar[str] = "extender.serving"
 
     port: int = Field(default=8888, ge=0, le=65_535)
-    """0: any free one, which is printed; `--port`."""
 
+    # 5,000 node names of 60 characters are 0.3 MB, 5,000 whole nodes tens of MB.
     max_body_bytes: int = Field(default=4 * 2**20, gt=0)
-    """Size of a request: 5,000 node names of 60 characters are 0.3 MB, 5,000 whole nodes tens of MB. All bodies
-    together get 8 times as much memory."""
 
+    # Bindings wait for the API server, many at a time.
     max_concurrent: int = Field(default=512, gt=0)
-    """Requests at work at once; more are turned away with 503. Bindings wait for the API server, many at a time."""
+
+
+class ExtenderServiceOptions(SettingGroup):
+    """Who may ask, how much at a time, and how long kube-scheduler waits."""
+
+    serving: ExtenderServing = Field(default_factory=ExtenderServing)
 
     deadline: Duration = Field(default=0.2, gt=0)
     """Past it the answer to /filter, /prioritize and /preempt is neutral: all nodes pass, all get 0 points."""

@@ -261,14 +261,19 @@ class RebalanceLease(LeaseOptions):
     """Name of the Lease: the same for all replicas."""
 
 
-class RebalanceOptions(ServingOptions):
+class RebalanceServing(ServingOptions):
+    """Where `rebalance` listens, and who may ask."""
+
+    group: ClassVar[str] = "rebalance.serving"
+
+    port: int = Field(default=8891, ge=0, le=65_535)
+
+
+class RebalanceOptions(SettingGroup):
     """How `rebalance` runs (docs/use/rebalancer.md). It has its scorer inside: the settings under `scorer` count, too,
     but for serving."""
 
-    group: ClassVar[str] = "rebalance"
-
-    port: int = Field(default=8891, ge=0, le=65_535)
-    """0: any free one, which is printed; `--port`."""
+    serving: RebalanceServing = Field(default_factory=RebalanceServing)
 
     mode: RebalanceMode = RebalanceMode.OFF
     """`shadow` plans and reports, `on` also moves pods."""

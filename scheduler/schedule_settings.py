@@ -17,13 +17,18 @@ from tenants.tenant_settings import TenantOptions
 Share = Annotated[float, Field(gt=0, le=10)]
 
 
-class LoopSettings(ServingOptions, QueueOptions, FairOptions):
-    """How scheduling loops run, whatever their profiles."""
+class ScheduleServing(ServingOptions):
+    """Where `schedule` listens, and who may ask."""
 
-    group: ClassVar[str] = "schedule"
+    group: ClassVar[str] = "schedule.serving"
 
     port: int = Field(default=8889, ge=0, le=65_535)
-    """0: any free one, which is printed; `--port`."""
+
+
+class LoopSettings(QueueOptions, FairOptions):
+    """How scheduling loops run, whatever their profiles."""
+
+    serving: ScheduleServing = Field(default_factory=ScheduleServing)
 
     scheduler_name: str = Field(default="forecast-scheduler", min_length=1)
     """Pods with this schedulerName are placed by the online profile; `--scheduler-name`."""

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType, SimpleNamespace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import uvicorn
 from fastapi import FastAPI
@@ -78,6 +78,12 @@ def serve(app: FastAPI, options: ServerOptions, on_started: Callable[[str], None
     ScorerServer(app, options, on_started).run()
 
 
+class _Probes(ServerOptions):
+    """kubelet alone asks, from one address."""
+
+    connections: ClassVar[int] = 100
+
+
 class ScorerServer:
     """The service on a socket. run() blocks, stop() may be called from anywhere, also from a signal handler.
 
@@ -97,8 +103,7 @@ class ScorerServer:
         self._heartbeat = Heartbeat()
         self._probes = None
         if options.probe_port is not None:
-            listening = ServerOptions(host=options.host, port=options.probe_port, connections=100)
-            self._probes = ScorerServer(probe_app(self._heartbeat), listening)
+            self._probes = ScorerServer(probe_app(self._heartbeat), _Probes(host=options.host, port=options.probe_port))
         self._socket = _listen(options.host, options.port)
         self._uvicorn = _Uvicorn(self._config(), options.header_timeout, self._stop_from_signal, self._started)
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -20,72 +20,72 @@ class ServerOptions(SettingGroup):
     """0: any free one, which is printed; `--port`."""
 
     probe_port: int | None = Field(default=None, ge=0, le=65_535)
-    """Where /healthz is answered as well, without TLS or tokens, by a thread of its own. None: on `port` only."""
+    """Port on which a thread of its own answers /healthz as well, without TLS or tokens. None: `port` only."""
 
     tls_cert: Path | None = None
-    """PEM file with the server's certificate, if needed with its key; read again when it changes. TLS 1.2 or later.
-    None: plain HTTP; `--tls-cert`."""
+    """PEM file with the server's certificate, read again when it changes. None: plain HTTP; `--tls-cert`."""
 
     tls_key: Path | None = None
-    """PEM file with its key; `--tls-key`."""
+    """PEM file with its key. None: the file of the certificate holds it; `--tls-key`."""
 
     client_ca: Path | None = None
-    """Clients must show a certificate signed by one of these (mTLS); `--client-ca`."""
+    """PEM file: clients must show a certificate that one of these authorities signed (mTLS); `--client-ca`."""
 
     client_names: tuple[str, ...] = ()
-    """Common names, of which a client's certificate must have one. None: any certificate signed by `client_ca` will
-    do."""
+    """Common names; a client's certificate must have one of them. Empty: any certificate that `client_ca` signed."""
 
     drain: Duration = Field(default=0, ge=0)
-    """How long to serve on after SIGTERM while /readyz says no, until load balancers have noticed."""
+    """Time of serving on after SIGTERM, while /readyz says no, until load balancers have noticed."""
 
-    shutdown: Duration = Field(default=15, gt=0)
-    """How long requests in flight may take after that."""
+    shutdown: ClassVar[float] = 15
+    """Seconds that requests in flight may take after that: half of the 30 s that a pod has by default."""
 
-    header_timeout: Duration = Field(default=10, gt=0)
-    """A connection must send the header of a request within this time, and before it end its TLS handshake."""
+    header_timeout: ClassVar[float] = 10
+    """Seconds in which a connection must end its TLS handshake and send the header of a request. Clients of a cluster
+    take milliseconds; slower ones hold connections that others need."""
 
-    unread_timeout: Duration = Field(default=60, gt=0)
-    """A client that has read nothing of its answers for this time is disconnected."""
+    unread_timeout: ClassVar[float] = 60
+    """Seconds after which a client that reads nothing of its answers is disconnected: its answers take memory."""
 
-    connections: int = Field(default=500, gt=0)
-    """Most connections at once. The one that has been idle for the longest makes room."""
+    connections: ClassVar[int] = 500
+    """Most connections at once; the one that has been idle for the longest makes room. The memory limits of deploy/
+    are computed with it."""
 
-    reload_every: Duration = Field(default=5, gt=0)
-    """Time between two looks at the certificate files."""
+    reload_every: ClassVar[float] = 5
+    """Seconds between two looks at the certificate files. A look costs three calls of stat."""
 
 
 class ServingOptions(ServerOptions):
-    """What all services have in common. group: which settings these are, for messages."""
+    """Where the services listen, who may ask, and how much. A command that differs has the same keys under
+    COMMAND.serving."""
 
-    group: ClassVar[str] = "scorer"
+    group: ClassVar[str] = "serving"
+    """Where these settings stand, for messages."""
 
     token_files: tuple[Path, ...] = ()
-    """Files of bearer tokens, one per line. Every line is valid, so that tokens can be rotated; read again when they
-    change. Empty: no token is asked for; `--token-file`."""
+    """Files of bearer tokens, one per line, each of which is valid; read again when they change. Empty: no token is
+    asked for; `--token-file`."""
 
     kubernetes_auth: bool = False
-    """Admit clients with a token of the cluster that RBAC allows verb and path (docs/operate/security.md)."""
+    """Admit clients with a token of the cluster if RBAC allows verb and path (docs/operate/security.md)."""
 
     kubernetes_audiences: tuple[str, ...] = ()
-    """Such tokens must be meant for one of these audiences. Empty: for the API server itself."""
+    """Audiences, of which such a token must name one. Empty: the API server's own."""
 
     anonymous: bool = False
-    """Listen beyond this machine although every client that reaches the port may send requests: no tokens, no client
-    certificates.
-    """
+    """Listen beyond this machine although no client shows a token or certificate: everyone who reaches the port may
+    ask."""
 
     metrics_open: bool = False
     """Answer /metrics without a token."""
 
     allowed_hosts: tuple[str, ...] = ()
-    """Host names, without port, under which clients ask: of an ingress, for instance. Empty: any; on a loopback address
+    """Host names, without port, by which clients ask, for instance an ingress'. Empty: any; on a loopback address
     localhost only (docs/operate/security.md)."""
 
     max_body_bytes: int = Field(default=3 * 2**20, gt=0)
-    """Size of a request, counted while reading, whether or not a length is announced. 50,000 node names of 60
-    characters are 3 MB. All bodies together get 8 times as much memory, those of one address 4 times."""
+    """Largest request, counted while reading. All bodies together get 8 times as much memory, those of one address 4
+    times."""
 
     max_concurrent: int = Field(default=256, gt=0)
-    """Requests at work at once; more are turned away with 503 rather than queued past their deadline. Probes are always
-    answered."""
+    """Requests at work at once; more get 503. Probes are always answered."""

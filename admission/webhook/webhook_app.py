@@ -49,7 +49,7 @@ def create_app(
     # advisor, for `advice.advisor.timeout`.
     with_tokens = add_middleware(
         app,
-        options,
+        options.serving,
         receive_seconds=options.receive_timeout,
         hosts=hosts,
         access=access,

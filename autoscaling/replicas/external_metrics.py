@@ -197,8 +197,8 @@ def _read(api: client.ApiClient, config_map: str) -> tuple[str, tuple[str, ...]]
     if found is None:
         raise InputError(
             f"ConfigMap {config_map} was not read ({answer.text}): bind the Role "
-            "extension-apiserver-authentication-reader of kube-system, or set autoscale.external_metrics.client_ca and "
-            "client_config_map: ''"
+            "extension-apiserver-authentication-reader of kube-system, or set serving.client_ca of "
+            "autoscale.external_metrics, and client_config_map: '' there"
         )
     if not found.data.get(_AUTHORITY):
         raise InputError(

@@ -64,7 +64,7 @@ def create_app(
     # The routes keep the deadline: it counts from the moment the body is there, and ends with an answer, not an error.
     with_tokens = add_middleware(
         app,
-        options,
+        options.serving,
         receive_seconds=options.receive_timeout,
         hosts=hosts,
         access=access,

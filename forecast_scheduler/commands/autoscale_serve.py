@@ -47,7 +47,7 @@ _READ_SECONDS: Final = 60.0
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Run until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
     ours, kubeconfig = settings.autoscale, inputs.kubeconfig or settings.scorer.kubeconfig
-    check_exposed(ours)
+    check_exposed(ours.serving)
     prepared = prepare_scorer(settings, inputs)
     scorer = prepared.scorer
     lease = Lease(api_client(kubeconfig), ours.lease) if ours.lease.enabled else None
@@ -66,17 +66,17 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     with prepared.following(), ExitStack() as stack:
         app = create_app(
             scorer,
-            schedule_service_options(settings, ours),
-            access=kubernetes_access(ours, kubeconfig),
+            schedule_service_options(settings, ours.serving),
+            access=kubernetes_access(ours.serving, kubeconfig),
             collectors=[AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, hands)],
-            hosts=hosts_of(ours),
+            hosts=hosts_of(ours.serving),
             hot=settings.hot_share,
         )
         also = ""
         if ours.external_metrics.enabled:
             url = stack.enter_context(_external_metrics(ours.external_metrics, kubeconfig, autoscaler.loads))
             also = f", external metrics: {url}"
-        server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"autoscale: {url}{also}"))
+        server = ScorerServer(app, ours.serving, on_started=lambda url: shell.say(f"autoscale: {url}{also}"))
         with prepared.background, running(jobs):
             server.run()
     shell.say("autoscale: ended")
@@ -173,21 +173,22 @@ def _external_metrics(
     options: ExternalMetricsOptions, kubeconfig: Path | None, loads: Callable[[], LoadsAhead]
 ) -> Iterator[str]:
     """Serve the metrics API in a thread of its own while the context lasts; yields where."""
-    if options.tls_cert is None:
+    serving = options.serving
+    if serving.tls_cert is None:
         raise InputError(
             "kube-apiserver calls the external metrics API by HTTPS only, and there is no certificate: set "
-            "autoscale.external_metrics.tls_cert and tls_key (docs/use/autoscaling.md)"
+            "autoscale.external_metrics.serving.tls_cert and tls_key (docs/use/autoscaling.md)"
         )
-    if not options.client_config_map and options.client_ca is None:
+    if not options.client_config_map and serving.client_ca is None:
         raise InputError(
             "nothing says who may ask the external metrics API: set autoscale.external_metrics.client_config_map, or "
-            "client_ca"
+            "serving.client_ca beside it"
         )
     with ExitStack() as stack:
         if options.client_config_map:
             proxy = stack.enter_context(follow_front_proxy(api_client(kubeconfig), options.client_config_map))
-            options = options.replace(client_ca=proxy.authority, client_names=proxy.names)
-        server = ScorerServer(external_metrics_app(loads), options)
+            serving = serving.replace(client_ca=proxy.authority, client_names=proxy.names)
+        server = ScorerServer(external_metrics_app(loads), serving)
         thread = threading.Thread(target=server.run, name="external-metrics", daemon=True)
         thread.start()
         try:

@@ -234,8 +234,8 @@ def serving_options(
     tls_key: Path | None,
     client_ca: Path | None,
 ) -> dict[str, Any]:
-    """The options as settings; None = not given."""
-    return {
+    """The options as settings of a command; None = not given."""
+    serving = {
         "host": host,
         "port": port,
         "token_files": token_files or None,
@@ -243,3 +243,4 @@ def serving_options(
         "tls_key": tls_key,
         "client_ca": client_ca,
     }
+    return {"serving": serving}

@@ -88,20 +88,20 @@ def extender(
     from serving.server import ScorerServer
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
-    check_exposed(settings.extender)
+    check_exposed(settings.extender.serving)
     with open_extender(settings, inputs) as live:
         app = create_app(
             live.extender,
             settings.extender,
             scorer=live.scorer,
             binder=live.binder,
-            access=kubernetes_access(settings.extender, inputs.kubeconfig or settings.scorer.kubeconfig),
+            access=kubernetes_access(settings.extender.serving, inputs.kubeconfig or settings.scorer.kubeconfig),
             collectors=live.collectors,
-            hosts=hosts_of(settings.extender),
+            hosts=hosts_of(settings.extender.serving),
             node_metrics=settings.scorer.node_metrics,
             service_metrics=settings.scorer.service_metrics,
         )
-        server = ScorerServer(app, settings.extender, on_started=lambda url: shell.say(f"extender: {url}"))
+        server = ScorerServer(app, settings.extender.serving, on_started=lambda url: shell.say(f"extender: {url}"))
         with live.background:
             server.run()
     shell.say("extender: ended")

@@ -73,7 +73,7 @@ def asked_scheduler(
     query   : None = not asked for
     profile : that has the path
     """
-    url = server or f"{'https' if settings.tls_cert else 'http'}://127.0.0.1:{settings.port}"
+    url = server or f"{'https' if settings.serving.tls_cert else 'http'}://127.0.0.1:{settings.serving.port}"
     service = RemoteService(RemoteAddress(url, *files, SERVER_SECONDS), "scheduler")
     given = {
         key: value if isinstance(value, str) else f"{value:g}" for key, value in query.items() if value is not None

@@ -15,7 +15,7 @@ ServerOption = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        help="URL of a running `forecast-scheduler schedule`. Default: this machine, at schedule.port of the settings.",
+        help="URL of a running `forecast-scheduler schedule`. Default: this machine, at the port of schedule.serving.",
     ),
 ]
 HoursOption = Annotated[

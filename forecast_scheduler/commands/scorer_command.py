@@ -62,17 +62,17 @@ def scorer(
     from serving.server import ScorerServer
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
-    check_exposed(settings.scorer)
+    check_exposed(settings.scorer.serving)
     with ExitStack() as stack:
         named = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=cluster is None))
         provider, collectors = (None, ()) if named is None else (named.provider, (named.collector,))
         prepared = prepare_scorer(settings, inputs, policies=provider)
         live, background = prepared.scorer, prepared.background
         stack.enter_context(prepared.following(scored_by_policy(live, provider)))
-        access = kubernetes_access(settings.scorer, inputs.kubeconfig or settings.scorer.kubeconfig)
-        hosts, hot = hosts_of(settings.scorer), settings.hot_share
+        access = kubernetes_access(settings.scorer.serving, inputs.kubeconfig or settings.scorer.kubeconfig)
+        hosts, hot = hosts_of(settings.scorer.serving), settings.hot_share
         app = create_app(live, settings.scorer, access=access, collectors=collectors, hosts=hosts, hot=hot)
-        server = ScorerServer(app, settings.scorer, on_started=lambda url: shell.say(f"scorer: {url}"))
+        server = ScorerServer(app, settings.scorer.serving, on_started=lambda url: shell.say(f"scorer: {url}"))
         with background:
             server.run()
     shell.say("scorer: ended")

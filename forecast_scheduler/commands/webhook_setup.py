@@ -100,14 +100,14 @@ def open_webhook(
             holding, ask_of, of_advice = _advice(settings.advice, advise, api, stack, by_policy)
             reviewer, abilities = Reviewer(store, errors, gates_of=holding, ask_of=ask_of), holding.abilities
             collectors = (*collectors, *of_advice)
-        access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)
+        access = kubernetes_access(settings.serving, kubeconfig or settings.kubeconfig)
         app = create_app(
             reviewer.begin,
             store,
             settings,
             access=access,
             collectors=collectors,
-            hosts=hosts_of(settings),
+            hosts=hosts_of(settings.serving),
             abilities=abilities,
         )
         yield LiveWebhook(app, server)
@@ -175,15 +175,15 @@ def _is_fed(pods: ResourceSource) -> bool:
 
 
 def _check(settings: WebhookOptions) -> None:
-    check_exposed(settings)
+    check_exposed(settings.serving)
     managed = settings.certificates.managed
     for name in ("tls_cert", "tls_key"):
-        if managed and getattr(settings, name) is not None:
+        if managed and getattr(settings.serving, name) is not None:
             raise InputError(
-                f"webhook.certificates.managed and webhook.{name} (--{name.replace('_', '-')}) both say which "
+                f"webhook.certificates.managed and webhook.serving.{name} (--{name.replace('_', '-')}) both say which "
                 "certificate to show: leave one of them out"
             )
-    if not managed and settings.tls_cert is None:
+    if not managed and settings.serving.tls_cert is None:
         raise InputError(
             "the API server calls webhooks by HTTPS only, and there is no certificate: pass --tls-cert and --tls-key, "
             "or set webhook.certificates.managed: true and it makes its own (docs/operate/webhook.md)"
@@ -193,11 +193,11 @@ def _check(settings: WebhookOptions) -> None:
 def _server(settings: WebhookOptions, api: ApiClient, stack: ExitStack) -> tuple[ServerOptions, tuple[Collector, ...]]:
     """Where to serve and with which certificate, and the metrics of that."""
     if not settings.certificates.managed:
-        assert settings.tls_cert is not None  # _check
-        collector = CertificateCollector(CertificateFiles(settings.tls_cert, settings.tls_key))
-        return settings, (collector,)
+        assert settings.serving.tls_cert is not None  # _check
+        collector = CertificateCollector(CertificateFiles(settings.serving.tls_cert, settings.serving.tls_key))
+        return settings.serving, (collector,)
     managed = stack.enter_context(open_certificates(settings.certificates, api))
-    files = settings.replace(tls_cert=managed.files.certificate, tls_key=managed.files.key)
+    files = settings.serving.replace(tls_cert=managed.files.certificate, tls_key=managed.files.key)
     return files, (managed.collector,)
 
 

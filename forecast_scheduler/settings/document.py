@@ -29,6 +29,7 @@ from placement.node_rule_settings import NodeRuleOptions
 from placement.plugin_options import PluginOptions
 from profiles.schedule_settings import ScheduleSettings
 from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
+from serving.server_settings import ServingOptions
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
@@ -41,6 +42,16 @@ _HOT_BY_DEFAULT: Final = (
     "schedule.gpu.idle_cpu.ceiling",
 )
 """Limits that are `hot_share` unless they are set."""
+
+
+_SERVING_COMMANDS: Final = ("scorer", "extender", "advise", "rebalance", "autoscale", "schedule", "webhook")
+
+SHARED: Final = {
+    "serving": {f"{command}.serving": None for command in _SERVING_COMMANDS}
+    # A second port of the autoscaler, whose only client is kube-apiserver.
+    | {"autoscale.external_metrics.serving": ("host", "tls_cert", "tls_key", "drain")},
+}
+"""By shared group: the groups that have what it sets, unless they set it themselves, and which keys; None = all."""
 
 
 class ModelsSettings(SettingGroup):
@@ -95,6 +106,8 @@ class Settings(SettingGroup):
     log_format: Literal["text", "json"] = "text"
     """Lines of the log on standard error: for people, or one JSON object a line; `--log-format` before the command."""
 
+    serving: ServingOptions = Field(default_factory=ServingOptions)
+
     models: ModelsSettings = Field(default_factory=ModelsSettings)
 
     events: Path | None = None
@@ -134,6 +147,16 @@ class Settings(SettingGroup):
                 values = _filled_in(values, key.split("."), values["hot_share"])
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _commands_follow_shared_groups(cls, values: Any) -> Any:
+        for shared, followers in SHARED.items() if isinstance(values, Mapping) else ():
+            given = _as_given(values.get(shared, {}))
+            for follower, keys in followers.items():
+                for key in given if keys is None else given.keys() & set(keys):
+                    values = _filled_in(values, [*follower.split("."), key], given[key])
+        return values
+
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:
     """Settings from a file (or the one FORECAST_SCHEDULER_CONFIG names) and the environment; InputError if wrong."""
@@ -153,10 +176,15 @@ def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settin
 
 def with_options(settings: Settings, given: Mapping[str, Mapping[str, Any]]) -> Settings:
     """The settings with options of the command line in their places, checked like all others; None = not given."""
-    values = {
-        group: {key: value for key, value in options.items() if value is not None} for group, options in given.items()
+    return _build(_merge(settings.model_dump(exclude_unset=True), _without_none(given)), "the command line")
+
+
+def _without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_none(value) if isinstance(value, Mapping) else value
+        for key, value in options.items()
+        if value is not None
     }
-    return _build(_merge(settings.model_dump(), values), "the command line")
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -201,6 +229,13 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
         inner = merged.get(key)
         merged[key] = _merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def _as_given(group: Any) -> Mapping[str, Any]:
+    """Return what a group says explicitly; nothing of a mistake, which is found later."""
+    if isinstance(group, SettingGroup):
+        return {name: getattr(group, name) for name in group.model_fields_set}
+    return group if isinstance(group, Mapping) else {}
 
 
 def _filled_in(values: Any, path: list[str], value: Any) -> Any:

@@ -98,11 +98,11 @@ def sharing_options(settings: ScheduleSettings, instance: str) -> RepairLoopOpti
 def schedule_service_options(settings: Settings, serving: ServingOptions | None = None) -> ScorerServiceOptions:
     """Who may ask, and how much; which series are exported is the scorer's setting.
 
-    serving : None = settings.schedule
+    serving : None = settings.schedule.serving
     """
     scorer = settings.scorer
     return ScorerServiceOptions(
-        **{name: getattr(serving or settings.schedule, name) for name in ServingOptions.model_fields},
+        serving=serving or settings.schedule.serving,
         deadline=scorer.deadline,
         node_metrics=scorer.node_metrics,
         service_metrics=scorer.service_metrics,

@@ -27,9 +27,24 @@ _RENAMED_AROUND_PLACING: Final = {
     "schedule.rare_devices": "node_rules.cards",
 }
 
+_SERVICES: Final = ("scorer", "extender", "advise", "rebalance", "autoscale", "schedule", "webhook")
+_SERVER: Final = ("host", "port", "probe_port", "tls_cert", "tls_key", "client_ca", "client_names", "drain")
+_ACCESS: Final = (
+    *("token_files", "kubernetes_auth", "kubernetes_audiences", "anonymous"),
+    *("metrics_open", "allowed_hosts", "max_body_bytes", "max_concurrent"),
+)
+_FIXED_OF_SERVERS: Final = {
+    "shutdown": "requests have 15 s to end",
+    "header_timeout": "a client has 10 s for its handshake and header",
+    "unread_timeout": "a client that reads nothing has 60 s",
+    "connections": "500 at once",
+    "reload_every": "certificate files are looked at every 5 s",
+}
+
 # Groups that services share: serving, leader_election, decisions, tenants and kubernetes.
 _RENAMED_TO_SHARED: Final[dict[str, str]] = {
-    # one line a key
+    **{f"{command}.{key}": f"{command}.serving.{key}" for command in _SERVICES for key in (*_SERVER, *_ACCESS)},
+    **{f"autoscale.external_metrics.{key}": f"autoscale.external_metrics.serving.{key}" for key in _SERVER},
 }
 
 # Sections prometheus, train, replay, capacity, requests, rebalance and autoscale.
@@ -44,7 +59,9 @@ _REMOVED_AROUND_PLACING: Final[dict[str, str]] = {
 
 # Groups that services share.
 _REMOVED_FROM_SHARED: Final[dict[str, str]] = {
-    # one line a key
+    f"{service}.{key}": why
+    for service in (*_SERVICES, "autoscale.external_metrics")
+    for key, why in _FIXED_OF_SERVERS.items()
 }
 
 FORMER: Final[dict[str, str]] = {**_RENAMED_AROUND_MODELS, **_RENAMED_AROUND_PLACING, **_RENAMED_TO_SHARED}

@@ -5,7 +5,7 @@ of policies is.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -15,6 +15,7 @@ from forecast_scheduler.settings.policy_place import CONFIG_MAP, namespace_and_n
 from placement.decisions.decision_settings import DecisionOptions
 from scorer.options import ScoringOptions
 from scorer.service.scorer_service_settings import ScorerServiceOptions
+from serving.server_settings import ServingOptions
 from trainer.gate.gate_settings import GateLimits
 
 
@@ -135,8 +136,16 @@ class PolicySettings(SettingGroup):
         return self
 
 
+class ScorerServing(ServingOptions):
+    """Where `scorer` listens, and who may ask."""
+
+    group: ClassVar[str] = "scorer.serving"
+
+
 class ScorerSettings(ScorerServiceOptions, ScoringOptions):
     """Settings of the command `scorer`, in the section of the same name."""
+
+    serving: ScorerServing = Field(default_factory=ScorerServing)
 
     kubeconfig: Path | None = None
     """Cluster to follow. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""

@@ -81,7 +81,12 @@ def assembled(
         RequestDeadline, seconds=options.deadline
     )  # innermost: it counts from the moment the body is there
     with_tokens = add_middleware(
-        app, options, receive_seconds=options.deadline, hosts=hosts, access=access, observe=metrics.observe_request
+        app,
+        options.serving,
+        receive_seconds=options.deadline,
+        hosts=hosts,
+        access=access,
+        observe=metrics.observe_request,
     )
 
     serve_document(app, lambda: describe(app, with_tokens=with_tokens))

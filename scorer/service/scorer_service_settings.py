@@ -6,12 +6,14 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from base.setting_group import Duration
+from base.setting_group import Duration, SettingGroup
 from serving.server_settings import ServingOptions
 
 
-class ScorerServiceOptions(ServingOptions):
+class ScorerServiceOptions(SettingGroup):
     """Who may ask, how much at a time, and which metrics are exported."""
+
+    serving: ServingOptions = Field(default_factory=ServingOptions)
 
     deadline: Duration = Field(default=10, gt=0)
     """Time for the body of a request to arrive, and again for the answer. It is answered by then, if only with 503."""

@@ -168,10 +168,10 @@ class LocalCluster:
         """The sample has half hours; the rest is where everybody listens."""
         return {
             "prometheus": {"step": "30m"},
-            "scorer": {"port": self.ports.scorer},
-            "extender": {"port": self.ports.extender},
-            "schedule": {"port": self.ports.schedule},
-            "advise": {"port": self.ports.advise},
+            "scorer": {"serving": {"port": self.ports.scorer}},
+            "extender": {"serving": {"port": self.ports.extender}},
+            "schedule": {"serving": {"port": self.ports.schedule}},
+            "advise": {"serving": {"port": self.ports.advise}},
         }
 
     def _leave_manifests(self, there: list[PodCourse], sets: Mapping[tuple[str, str], Manifest]) -> None:

@@ -252,7 +252,8 @@ class Night:
     def process(self, settings: Mapping[str, Any], probe_port: int) -> ScorerProcess:
         self._n_processes += 1
         place = self._directory / f"rebalancer-{self._n_processes}"
-        with_port = dict(settings) | {"rebalance": settings["rebalance"] | {"probe_port": probe_port}}
+        serving = {"probe_port": probe_port}
+        with_port = dict(settings) | {"rebalance": settings["rebalance"] | {"serving": serving}}
         arguments = ("--kubeconfig", self._shipped.kubeconfig("rebalancer"), "--models", self._models)
         return ScorerProcess(place, *arguments, settings=with_port, command="rebalance", forked=True)
 

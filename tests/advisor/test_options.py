@@ -11,7 +11,6 @@ from advisor.advice_settings import AdviseLease, AdviseOptions
 from base.errors import InputError
 from placement.decisions.decision_settings import DecisionOptions
 from profiles.schedule_settings import ScheduleSettings
-from serving.server_settings import ServingOptions
 
 
 def test_the_loop_gets_what_is_set() -> None:
@@ -39,9 +38,8 @@ def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual(
     assert not (loop.gangs.enabled or loop.preemption.enabled or loop.repair.enabled)
     assert loop.profiles == ["online"] and not loop.dry_run
     set_here = {
-        *ServingOptions.model_fields,
         *("scheduler_name", "domain", "decisions", "batch", "score_per_point", "gather", "bindings_in_flight"),
-        *("binding_timeout", "assume_timeout", "gangs", "preemption", "repair", "lease"),
+        *("serving", "binding_timeout", "assume_timeout", "gangs", "preemption", "repair", "lease"),
     }
     usual = ScheduleSettings()
     for name in ScheduleSettings.model_fields.keys() - set_here:

@@ -24,7 +24,7 @@ _CASES = [
 @pytest.mark.parametrize(("name", "drain", "rate"), _CASES)
 def test_no_pod_is_held_too_long(name: str, drain: str, rate: int, tmp_path: Path) -> None:
     """Failed before: of 60 pods of a burst whose only advisor was killed, 46 were held for ever."""
-    held = held_through(DEATHS[name], tmp_path, rate=rate, limit=LIMIT, advise={"drain": drain})
+    held = held_through(DEATHS[name], tmp_path, rate=rate, limit=LIMIT, advise={"serving": {"drain": drain}})
     assert held.n_pods, "no pod was held"
     assert held.n_over == 0, (held, *held.logs)
 

@@ -78,7 +78,8 @@ class World:
     def autoscale(self, directory: Path, models: Path) -> ScorerProcess:
         """A process of ours."""
         certificate, key = self.authority.issue("external-metrics", dns=[f"{SERVICE}.{OURS}.svc"])
-        external = {"enabled": True, "port": 0, "tls_cert": str(certificate), "tls_key": str(key)}
+        serving = {"port": 0, "tls_cert": str(certificate), "tls_key": str(key)}
+        external = {"enabled": True, "serving": serving}
         replicas = {"lead": "3h", "window": "30s", "fresh": "5s"}
         settings = {
             "scorer": {"usage_every": "1s", "model_every": "1s", "overview_every": "1s"},

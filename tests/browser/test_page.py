@@ -12,6 +12,7 @@ from cluster.degradation import Level
 from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
+from serving.server_settings import ServingOptions
 from tests.browser.chromium import Browser, Page
 from tests.scorer.service.fake_scorer import RESOURCES, FakeScorer
 from tests.serving.served import served
@@ -203,7 +204,9 @@ def test_the_last_picture_stays_when_the_scorer_is_gone(browser: Browser, scorer
 
 def test_a_token_is_asked_for_and_kept_in_the_tab(browser: Browser, scorer: FakeScorer, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret")
-    app = create_app(scorer, ScorerServiceOptions(token_files=(tmp_path / "token",)), hot=HOT_SHARE)
+    app = create_app(
+        scorer, ScorerServiceOptions(serving=ServingOptions(token_files=(tmp_path / "token",))), hot=HOT_SHARE
+    )
     with served(app) as url, browser.page(url) as page:
         page.wait_for("!document.querySelector('#token-form').hidden")
         assert "node-01" not in page.text("body")

@@ -13,6 +13,7 @@ import pytest
 from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
+from serving.server_settings import ServingOptions
 from tests.browser.chromium import Browser, Page
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
@@ -46,7 +47,11 @@ def token(tmp_path: Path) -> Path:
 def url(request: pytest.FixtureRequest, report: Path, token: Path) -> Iterator[str]:
     tokens = (token,) if request.param else ()
     with served(
-        create_app(FakeScorer(3), ScorerServiceOptions(token_files=tokens, report=report), hot=HOT_SHARE)
+        create_app(
+            FakeScorer(3),
+            ScorerServiceOptions(serving=ServingOptions(token_files=tokens), report=report),
+            hot=HOT_SHARE,
+        )
     ) as url:
         yield url
 

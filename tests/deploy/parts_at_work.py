@@ -36,6 +36,7 @@ from tests.schedule.test_native_gangs import GROUPS as NATIVE_GROUPS
 from tests.schedule.test_native_gangs import native_group, native_member
 
 _LITTLE: Final = 5.0
+_ASKED: Final = {"kubernetes_auth": True, "metrics_open": True}
 """Seconds until what one step of the work needs of an earlier one is there, where the rights for it are."""
 
 Work = Callable[[Installed, ClusterWriter, ScorerProcess], None]
@@ -271,12 +272,12 @@ def clear(installed: Installed, writer: ClusterWriter) -> None:
 PARTS: Final = {
     one.name: one
     for one in (
-        Part("scorer", settings_of(kubernetes_auth=True, metrics_open=True), _work_of_scorer),
+        Part("scorer", settings_of(serving=_ASKED), _work_of_scorer),
         Part("extender", settings_of(), _work_of_extender),
         Part(
             "schedule",
             settings_of_schedule(
-                kubernetes_auth=True, metrics_open=True, lease=QUICK_LEASE, share_nodes=[""], binding_timeout="2s",
+                serving=_ASKED, lease=QUICK_LEASE, share_nodes=[""], binding_timeout="2s",
                 assume_timeout="4s", preemption={"protect_started": "0s"},
             ),
             _work_of_schedule,
@@ -285,7 +286,7 @@ PARTS: Final = {
         Part(
             "advisor",
             settings_of() | {
-                "advise": {"kubernetes_auth": True, "metrics_open": True, "lease": QUICK_LEASE, "follow_timeout": "2s"},
+                "advise": {"serving": _ASKED, "lease": QUICK_LEASE, "follow_timeout": "2s"},
             },
             _work_of_advisor,
             predicts=True,

@@ -20,8 +20,7 @@ from tests.deploy.rights import Installed
 SETTINGS: Final[dict[str, Any]] = settings_of() | {
     "rebalance": {
         "mode": "on",
-        "kubernetes_auth": True,
-        "metrics_open": True,
+        "serving": {"kubernetes_auth": True, "metrics_open": True},
         "lease": QUICK_LEASE,
         "cost": {"least_age": 0},
         "unforeseen": {"per_day": 10},

@@ -154,7 +154,7 @@ def test_values_reach_the_objects(chart: Path) -> None:
     }
     values = {
         "image": {"repository": "registry.example/forecast-scheduler", "tag": "1.2.3", "pullSecrets": ["registry"]},
-        "settings": {"prometheus": {"url": "http://metrics:9090"}, "scorer": {"kubernetes_auth": False}},
+        "settings": {"prometheus": {"url": "http://metrics:9090"}, "serving": {"kubernetes_auth": False}},
         "models": {"storageClassName": "nfs"},
         "scorer": part,
     }
@@ -179,7 +179,7 @@ def test_values_reach_the_objects(chart: Path) -> None:
     assert named("PersistentVolumeClaim", "models")["spec"]["storageClassName"] == "nfs"
     settings = yaml.safe_load(named("ConfigMap", "settings")["data"]["settings.yaml"])
     assert settings["prometheus"] == {"url": "http://metrics:9090"}
-    assert settings["scorer"]["kubernetes_auth"] is False and settings["scorer"]["drain"] == "5s"
+    assert settings["serving"]["kubernetes_auth"] is False and settings["serving"]["drain"] == "5s"
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,10 @@ def _certificates(directory: Path) -> None:
 
 def test_it_is_asked_by_whoever_has_a_certificate_and_by_nobody_else(tmp_path: Path) -> None:
     _certificates(tmp_path)
-    shipped = yaml.safe_load((DEPLOY / "base" / "common" / "settings.yaml").read_text())["extender"]
+    shipped = yaml.safe_load((DEPLOY / "base" / "common" / "settings.yaml").read_text())
     made = {"tls_cert": "extender.crt", "tls_key": "extender.key", "client_ca": "ca.crt"}
-    settings = settings_of() | {"extender": shipped | {key: str(tmp_path / file) for key, file in made.items()}}
+    shipped["extender"]["serving"] |= {key: str(tmp_path / file) for key, file in made.items()}
+    settings = settings_of() | {part: shipped[part] for part in ("serving", "extender")}
     with control_plane() as plane, ClusterWriter(plane) as writer:
         writer.create_many(node(f"node-{number}") for number in range(2))
         beside = ScorerProcess(

@@ -99,8 +99,7 @@ def test_liveness_is_asked_on_the_port_of_probes(manifests: list[Manifest]) -> N
     for one, template in _workloads(manifests):
         for container in template["spec"]["containers"] if one["kind"] == "Deployment" else []:
             (port,) = {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "startupProbe")}
-            variable = f"FORECAST_SCHEDULER_{container['name'].upper()}__PROBE_PORT"
-            assert {"name": variable, "value": str(port)} in container["env"]
+            assert {"name": "FORECAST_SCHEDULER_SERVING__PROBE_PORT", "value": str(port)} in container["env"]
             assert port not in {listed["containerPort"] for listed in container["ports"]}
 
 
@@ -134,7 +133,7 @@ def test_settings_are_settings_and_listen_where_the_manifests_say(manifests: lis
     for workload, template in _workloads(manifests):
         if workload["kind"] == "Deployment":
             part = workload["metadata"]["name"].removeprefix("forecast-scheduler-")
-            serving = getattr(settings, command_of(part))
+            serving = getattr(settings, command_of(part)).serving
             [container] = template["spec"]["containers"]
             assert [one["containerPort"] for one in container["ports"]] == [serving.port]
             assert container["args"][0] == command_of(part)

@@ -35,13 +35,13 @@ OF_A_VALUE = 500  # bytes that a decoder makes of it at most
 @pytest.mark.parametrize(
     ("part", "settings"),
     [
-        ("scorer", ScorerSettings()),
-        ("extender", ExtenderSettings()),
-        ("schedule", ScheduleSettings()),
-        ("advisor", AdviseOptions()),
-        ("rebalancer", RebalanceOptions()),
-        ("autoscaler", AutoscaleOptions()),
-        ("webhook", WebhookOptions()),
+        ("scorer", ScorerSettings().serving),
+        ("extender", ExtenderSettings().serving),
+        ("schedule", ScheduleSettings().serving),
+        ("advisor", AdviseOptions().serving),
+        ("rebalancer", RebalanceOptions().serving),
+        ("autoscaler", AutoscaleOptions().serving),
+        ("webhook", WebhookOptions().serving),
     ],
 )
 def test_all_that_clients_can_make_a_service_hold_fits(part: str, settings: ServingOptions) -> None:

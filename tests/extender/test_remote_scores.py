@@ -24,7 +24,7 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo, QosClass
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
-from serving.server_settings import ServerOptions
+from serving.server_settings import ServerOptions, ServingOptions
 from testing.authority import Authority
 from testing.servers.prometheus import free_port
 from tests.scorer.live_cluster import pod_of
@@ -156,7 +156,9 @@ def test_a_token_is_sent_and_read_anew_when_it_changes(tested: LiveScorer, tmp_p
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     theirs.write_text("secret\n")
     ours.write_text("wrong\n")
-    with served(create_app(tested.scorer, ScorerServiceOptions(token_files=(theirs,)), hot=HOT_SHARE)) as url:
+    with served(
+        create_app(tested.scorer, ScorerServiceOptions(serving=ServingOptions(token_files=(theirs,))), hot=HOT_SHARE)
+    ) as url:
         remote = RemoteScores(RemoteScorer(url, token_file=ours, seconds=PATIENT))
         with pytest.raises(ScorerUnavailable, match="answered 401"):
             remote.score(NEW, NODES)

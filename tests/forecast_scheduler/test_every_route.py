@@ -14,10 +14,11 @@ import admission.webhook.webhook_app
 import extender.service.extender_app
 import scheduler.service.scheduling_app
 import scorer.service.app
-from admission.webhook_settings import WebhookOptions
+from admission.webhook_settings import WebhookOptions, WebhookServing
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
 from extender.answer_settings import ExtenderServiceOptions as ExtenderOptions
+from extender.answer_settings import ExtenderServing
 from forecast.hot_share import HOT_SHARE
 from profiles.gpu.tide.tide_report import NO_REPORT
 from profiles.gpu.tide.tide_routes import tide_router
@@ -30,6 +31,7 @@ from rebalancer.standing import plan_router
 from scheduler.scheduling_metrics import SchedulingMetrics
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.security import PAGE_FILES
+from serving.server_settings import ServingOptions
 from tenants.tenant_report import TenantsReport
 from tenants.tenant_routes import tenants_router
 from testing.app_client import AppClient
@@ -45,11 +47,13 @@ OPEN = {"/healthz", "/readyz", *PAGE_FILES}
 
 
 def _scorer(tokens: Tokens) -> FastAPI:
-    return scorer.service.app.create_app(FakeScorer(2), ScorerServiceOptions(token_files=tokens), hot=HOT_SHARE)
+    return scorer.service.app.create_app(
+        FakeScorer(2), ScorerServiceOptions(serving=ServingOptions(token_files=tokens)), hot=HOT_SHARE
+    )
 
 
 def _extender(tokens: Tokens) -> FastAPI:
-    options = ExtenderOptions(token_files=tokens, deadline=20)
+    options = ExtenderOptions(serving=ExtenderServing(token_files=tokens), deadline=20)
     return extender.service.extender_app.create_app(SimpleExtender(), options, binder=SimpleBinder())
 
 
@@ -68,7 +72,7 @@ def _no_tenants() -> APIRouter:
 
 
 def _loops(tokens: Tokens, *routers: APIRouter) -> FastAPI:
-    options = ScorerServiceOptions(token_files=tokens)
+    options = ScorerServiceOptions(serving=ServingOptions(token_files=tokens))
     return scheduler.service.scheduling_app.create_app(
         FakeScorer(2), SimpleScheduling(), SchedulingMetrics(), options, routers=routers, hot=HOT_SHARE
     )
@@ -78,12 +82,14 @@ def _rebalance(tokens: Tokens) -> FastAPI:
     state = RebalancingState(Trust(RebalanceMode.OFF))
     routers = [plan_router(lambda: state)]
     return scorer.service.app.create_app(
-        FakeScorer(2), ScorerServiceOptions(token_files=tokens), routers=routers, hot=HOT_SHARE
+        FakeScorer(2), ScorerServiceOptions(serving=ServingOptions(token_files=tokens)), routers=routers, hot=HOT_SHARE
     )
 
 
 def _webhook(tokens: Tokens) -> FastAPI:
-    return admission.webhook.webhook_app.create_app(simple_review, SimpleStore(), WebhookOptions(token_files=tokens))
+    return admission.webhook.webhook_app.create_app(
+        simple_review, SimpleStore(), WebhookOptions(serving=WebhookServing(token_files=tokens))
+    )
 
 
 SERVICES: dict[str, Callable[[Tokens], FastAPI]] = {

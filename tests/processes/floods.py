@@ -117,7 +117,7 @@ def _sent(one: socket.socket, parts: list[bytes], sent: int) -> bool:
 class Watch:
     """Context manager: a thread that asks for /healthz and looks at the memory; another that asks `question`.
 
-    probes  : where the kubelet asks for /healthz as shipped (`probe_port`)
+    probes  : where the kubelet asks for /healthz as shipped (`serving.probe_port`)
     slow    : seconds that each /healthz took there
     highest : bytes of memory
     wrong   : what an honest client got that it should not

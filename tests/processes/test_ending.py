@@ -40,7 +40,7 @@ def _answer(connection: socket.socket) -> bytes:
 
 
 def test_requests_in_flight_are_answered_before_it_ends(start: Started, cluster: Scenery) -> None:
-    scorer = start(settings=settings_of(drain="1s"), forked=False)
+    scorer = start(settings=settings_of(serving={"drain": "1s"}), forked=False)
     assert scorer.process is not None
     body = json.dumps({"pod": cluster.pod("any")}).encode()
     started = [_half_sent(scorer.url, path, body) for path in ["/v1/scores", "/v1/explain"] * 10]

@@ -25,7 +25,7 @@ RECORDED = ("names-filter", "nodes-filter", "names-preempt", "nodes-preempt", "b
 JSON_TYPE = {"Content-Type": "application/json"}
 SETTINGS = {
     "scorer": {"usage_every": "1s", "model_every": "1s"},
-    "extender": {"deadline": "10s", "max_body_bytes": 65_536},
+    "extender": {"deadline": "10s", "serving": {"max_body_bytes": 65_536}},
 }
 
 

@@ -45,7 +45,7 @@ def webhook(plane: ControlPlane, tmp_path: Path, probe_port: int) -> Iterator[We
     with Api(plane) as api:
         if not api.crds_are_served():
             api.install_crds()
-    settings = {"webhook": {"probe_port": probe_port}}
+    settings = {"webhook": {"serving": {"probe_port": probe_port}}}
     with WebhookProcess(tmp_path / "webhook", plane.kubeconfig, settings=settings) as running:
         yield running
 
@@ -61,7 +61,7 @@ def service(request: pytest.FixtureRequest, start: Started, probe_port: int) -> 
             api.create(namespace)
     deadline = {"deadline": "10s"} if part == "extender" else {}
     return start(
-        command=part, settings={part: {"probe_port": probe_port} | deadline}, forked=False
+        command=part, settings={part: {"serving": {"probe_port": probe_port}} | deadline}, forked=False
     )  # memory of its own
 
 

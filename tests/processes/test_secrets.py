@@ -96,7 +96,8 @@ def test_a_scorer_whose_sources_all_fail_says_so_without_their_secrets(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRETS["s3"])
     with indiscreet() as url:
         models = f"http://bob:{SECRETS['url']}@{url.removeprefix('http://')}/models"
-        settings = settings_of(token_files=[str(files["ours"])]) | {"prometheus": _prometheus(url, files, basic=True)}
+        serving = {"token_files": [str(files["ours"])]}
+        settings = settings_of(serving=serving) | {"prometheus": _prometheus(url, files, basic=True)}
         scorer = start("--models", models, "--verbose", settings=settings)
         written, ours = Written(), {"Authorization": f"Bearer {SECRETS['ours']}"}
         status = partial(scorer.http.get, "/v1/status", headers=ours)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, applied_to
-from admission.webhook_settings import CertificateOptions, WebhookOptions
+from admission.webhook_settings import CertificateOptions, WebhookOptions, WebhookServing
 from advisor.advice_settings import AdviseOptions
 from base.errors import InputError
 from forecast_scheduler.commands.webhook_setup import open_webhook
@@ -154,7 +154,7 @@ def test_a_dry_run_is_answered_alike_and_leaves_no_trace(api: Api, webhook: Webh
 def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path: Path) -> None:
     ended = command("webhook", "--kubeconfig", plane.kubeconfig)
     assert ended.returncode == 2 and "--tls-cert" in ended.stderr and "managed" in ended.stderr
-    both = WebhookOptions(tls_cert=Path("a.pem"), certificates=CertificateOptions(managed=True))
+    both = WebhookOptions(serving=WebhookServing(tls_cert=Path("a.pem")), certificates=CertificateOptions(managed=True))
     with (
         pytest.raises(InputError, match="leave one of them out"),
         open_webhook(both, AdviseOptions(), plane.kubeconfig),
@@ -163,7 +163,7 @@ def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path
     forbidden = plane.write_kubeconfig("nobody", plane.powerless_token)
     with (
         pytest.raises(InputError, match="403"),
-        open_webhook(WebhookOptions(tls_cert=Path("a.pem")), AdviseOptions(), forbidden),
+        open_webhook(WebhookOptions(serving=WebhookServing(tls_cert=Path("a.pem"))), AdviseOptions(), forbidden),
     ):
         pass
 

@@ -15,6 +15,7 @@ from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.kubernetes_access import AccessLimits, AccessVerdict, KubernetesAccess
+from serving.server_settings import ServingOptions
 from serving.token_reviews import TOKEN_REVIEWS, ReviewFailed
 from testing.app_client import AppClient
 from testing.settable_clock import SettableClock
@@ -324,7 +325,10 @@ def test_a_token_of_a_file_needs_no_review(scorer: FakeScorer, reviews: MadeUpRe
     path = tmp_path / "tokens"
     path.write_text("from-the-file")
     app = create_app(
-        scorer, ScorerServiceOptions(token_files=(path,)), access=KubernetesAccess(reviews.ask), hot=HOT_SHARE
+        scorer,
+        ScorerServiceOptions(serving=ServingOptions(token_files=(path,))),
+        access=KubernetesAccess(reviews.ask),
+        hot=HOT_SHARE,
     )
     with AppClient(app) as client:
         assert _get(client, "from-the-file", "/v1/status")[0] == 200

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
+from typing import Any
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from base.errors import InputError
 from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
+from serving.server_settings import ServingOptions
 from testing.app_client import AppClient
 from testing.waiting import eventually
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -25,13 +27,17 @@ async def _in_parts(*parts: bytes) -> AsyncIterator[bytes]:
 
 
 def test_a_body_is_refused_by_its_length_or_if_it_trickles_in(scorer: FakeScorer) -> None:
-    with AppClient(create_app(scorer, ScorerServiceOptions(max_body_bytes=100), hot=HOT_SHARE)) as client:
+    with AppClient(
+        create_app(scorer, ScorerServiceOptions(serving=ServingOptions(max_body_bytes=100)), hot=HOT_SHARE)
+    ) as client:
         answer = client.post("/v1/scores", content=b" " * 101)
         assert answer.status_code == 413 and "larger than 100 bytes" in answer.json()["error"]
         assert client.post("/v1/scores", content=b" " * 100).status_code == 400  # read, and not JSON
         unending = client.post("/v1/scores", content=b"", headers={"Content-Length": "9" * 5000})
         assert unending.status_code == 413
-    with AppClient(create_app(scorer, ScorerServiceOptions(max_body_bytes=100), hot=HOT_SHARE)) as client:
+    with AppClient(
+        create_app(scorer, ScorerServiceOptions(serving=ServingOptions(max_body_bytes=100)), hot=HOT_SHARE)
+    ) as client:
         assert client.post("/v1/scores", content=_in_parts(b" " * 60, b" " * 41)).status_code == 413
         assert client.post("/v1/scores", content=_in_parts(b" " * 60, b" " * 40)).status_code == 400
 
@@ -66,7 +72,9 @@ def test_an_answer_that_takes_too_long_is_given_up(scorer: FakeScorer) -> None:
 
 def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_not(scorer: FakeScorer) -> None:
     scorer.fail = lambda: time.sleep(0.6)
-    with AppClient(create_app(scorer, ScorerServiceOptions(max_concurrent=2), hot=HOT_SHARE)) as client:
+    with AppClient(
+        create_app(scorer, ScorerServiceOptions(serving=ServingOptions(max_concurrent=2)), hot=HOT_SHARE)
+    ) as client:
         answers = client.together(
             *[("GET", "/v1/nodes")] * 5, ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/page.js")
         )
@@ -77,14 +85,19 @@ def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_
         assert client.get("/v1/nodes").status_code == 200  # the places were given back
 
 
-@pytest.mark.parametrize("wrong", [{"max_body_bytes": 0}, {"deadline": -1.0}])
-def test_options_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
+@pytest.mark.parametrize("wrong", [{"serving": {"max_body_bytes": 0}}, {"deadline": -1.0}])
+def test_options_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
-        ScorerServiceOptions(**wrong)  # type: ignore[arg-type]
+        ScorerServiceOptions(**wrong)
 
 
 def test_incomplete_bodies_take_no_place_from_other_requests(scorer: FakeScorer) -> None:
-    with served(create_app(scorer, ScorerServiceOptions(max_concurrent=2), hot=HOT_SHARE)) as url, ExitStack() as stack:
+    with (
+        served(
+            create_app(scorer, ScorerServiceOptions(serving=ServingOptions(max_concurrent=2)), hot=HOT_SHARE)
+        ) as url,
+        ExitStack() as stack,
+    ):
         where = httpx.URL(url)
         head = f"POST /v1/scores HTTP/1.1\r\nHost: {where.netloc.decode()}\r\nContent-Type: application/json\r\n"
         for _ in range(6):

@@ -14,6 +14,7 @@ import extender.service.extender_app
 import scorer.service.app
 import scorer.service.scorer_service_settings
 from forecast.hot_share import HOT_SHARE
+from serving.server_settings import ServingOptions
 from testing.app_client import AppClient
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -23,7 +24,9 @@ from tests.serving.served import served
 
 def _scorer() -> FastAPI:
     return scorer.service.app.create_app(
-        FakeScorer(5), scorer.service.scorer_service_settings.ScorerServiceOptions(max_body_bytes=2**20), hot=HOT_SHARE
+        FakeScorer(5),
+        scorer.service.scorer_service_settings.ScorerServiceOptions(serving=ServingOptions(max_body_bytes=2**20)),
+        hot=HOT_SHARE,
     )
 
 

@@ -11,6 +11,7 @@ from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.security import PAGE_FILES, BearerTokens
+from serving.server_settings import ServingOptions
 from testing.app_client import AppClient
 from testing.settable_clock import SettableClock
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -28,7 +29,7 @@ def _bearer(token: str) -> dict[str, str]:
 
 
 def test_data_needs_a_token_and_probes_and_the_page_do_not(scorer: FakeScorer, token_file: Path) -> None:
-    app = create_app(scorer, ScorerServiceOptions(token_files=(token_file,)), hot=HOT_SHARE)
+    app = create_app(scorer, ScorerServiceOptions(serving=ServingOptions(token_files=(token_file,))), hot=HOT_SHARE)
     with AppClient(app) as client:
         for path in app.openapi()["paths"]:
             is_open = path in ("/healthz", "/readyz")
@@ -49,7 +50,9 @@ def test_data_needs_a_token_and_probes_and_the_page_do_not(scorer: FakeScorer, t
     "value", ["Bearer", "Bearer ", "Bearer wrong", "Bearer firs", "Bearer first2", "Basic first", "first", "Bearer é"]
 )
 def test_a_wrong_token_is_told_apart_from_none(scorer: FakeScorer, token_file: Path, value: str) -> None:
-    with AppClient(create_app(scorer, ScorerServiceOptions(token_files=(token_file,)), hot=HOT_SHARE)) as client:
+    with AppClient(
+        create_app(scorer, ScorerServiceOptions(serving=ServingOptions(token_files=(token_file,))), hot=HOT_SHARE)
+    ) as client:
         answer = client.get("/v1/nodes", headers={"Authorization": value.encode("latin-1")})
         assert answer.status_code == 401 and "not valid" in answer.json()["error"]
         assert "a token is needed" in client.get("/v1/nodes").json()["error"]
@@ -57,7 +60,11 @@ def test_a_wrong_token_is_told_apart_from_none(scorer: FakeScorer, token_file: P
 
 def test_metrics_can_be_opened(scorer: FakeScorer, token_file: Path) -> None:
     with AppClient(
-        create_app(scorer, ScorerServiceOptions(token_files=(token_file,), metrics_open=True), hot=HOT_SHARE)
+        create_app(
+            scorer,
+            ScorerServiceOptions(serving=ServingOptions(token_files=(token_file,), metrics_open=True)),
+            hot=HOT_SHARE,
+        )
     ) as client:
         assert client.get("/metrics").status_code == 200
         assert client.get("/v1/nodes").status_code == 401
@@ -105,4 +112,4 @@ def test_no_token_at_the_start_is_refused(tmp_path: Path, content: str | None) -
     if content is not None:
         path.write_text(content)
     with pytest.raises(InputError, match=str(path)):
-        create_app(FakeScorer(), ScorerServiceOptions(token_files=(path,)), hot=HOT_SHARE)
+        create_app(FakeScorer(), ScorerServiceOptions(serving=ServingOptions(token_files=(path,))), hot=HOT_SHARE)

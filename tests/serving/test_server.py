@@ -19,6 +19,7 @@ from serving.server import ScorerServer
 from serving.server_settings import ServerOptions
 from serving.tls import MOST_HANDSHAKES
 from testing.authority import Authority
+from testing.constants import with_constants
 from testing.waiting import eventually
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import process, served
@@ -109,7 +110,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
     scorer: FakeScorer, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     certificate, key = authority.issue("before", file="server")
-    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, reload_every=0.05)
+    options = with_constants(ServerOptions(port=0, tls_cert=certificate, tls_key=key), reload_every=0.05)
     with served(create_app(scorer, hot=HOT_SHARE), options) as url, httpx.Client(verify=_trusting(authority)) as client:
         assert client.get(f"{url}/healthz").status_code == 200
         assert _subject(url, authority) == "before"
@@ -152,7 +153,7 @@ def test_a_client_that_never_finishes_its_header_is_hung_up_on() -> None:
 
 def test_a_client_that_never_ends_its_handshake_is_hung_up_on(scorer: FakeScorer, authority: Authority) -> None:
     certificate, key = authority.issue("server")
-    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_timeout=0.5)
+    options = with_constants(ServerOptions(port=0, tls_cert=certificate, tls_key=key), header_timeout=0.5)
     with (
         served(create_app(scorer, hot=HOT_SHARE), options) as url,
         socket.create_connection(_address(url), timeout=20) as silent,
@@ -162,7 +163,7 @@ def test_a_client_that_never_ends_its_handshake_is_hung_up_on(scorer: FakeScorer
 
 def test_where_too_many_are_agreeing_on_tls_the_oldest_goes(scorer: FakeScorer, authority: Authority) -> None:
     certificate, key = authority.issue("server")
-    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_timeout=60)
+    options = with_constants(ServerOptions(port=0, tls_cert=certificate, tls_key=key), header_timeout=60)
     with served(create_app(scorer, hot=HOT_SHARE), options) as url, contextlib.ExitStack() as held:
         silent = [
             held.enter_context(socket.create_connection(_address(url), timeout=20)) for _ in range(MOST_HANDSHAKES + 5)
@@ -191,7 +192,7 @@ def _answered(connection: socket.socket) -> int:
 @pytest.mark.parametrize("path", ["/healthz", "/v1/nodes", ""], ids=["probes", "questions", "silent"])
 def test_idle_connections_keep_nobody_out(scorer: FakeScorer, path: str) -> None:
     with (
-        served(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0, connections=10)) as url,
+        served(create_app(scorer, hot=HOT_SHARE), with_constants(ServerOptions(port=0), connections=10)) as url,
         contextlib.ExitStack() as held,
     ):
         for _ in range(30):
@@ -203,7 +204,7 @@ def test_idle_connections_keep_nobody_out(scorer: FakeScorer, path: str) -> None
 
 def test_strangers_make_room_before_those_who_were_let_in(scorer: FakeScorer) -> None:
     with (
-        served(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0, connections=10)) as url,
+        served(create_app(scorer, hot=HOT_SHARE), with_constants(ServerOptions(port=0), connections=10)) as url,
         contextlib.ExitStack() as held,
     ):
         known, *strangers = (held.enter_context(socket.create_connection(_address(url), timeout=20)) for _ in range(10))
@@ -224,7 +225,7 @@ def test_a_request_at_work_is_not_cut_off_by_new_connections(scorer: FakeScorer)
 
     scorer.fail = work
     with (
-        served(create_app(scorer, hot=HOT_SHARE), ServerOptions(port=0, connections=3)) as url,
+        served(create_app(scorer, hot=HOT_SHARE), with_constants(ServerOptions(port=0), connections=3)) as url,
         contextlib.ExitStack() as held,
     ):
         answers: list[int] = []

@@ -200,13 +200,14 @@ def serve_evening(
     """Serve until Ctrl-C, or for some seconds. A port that is taken is no reason not to show the page."""
     inputs = Inputs(cluster=evening.cluster, models=str(evening.models), history=evening.history, at=evening.moment)
     with open_scorer(settings, inputs) as (scorer, background):
-        check_exposed(settings.scorer)
-        options, hosts = settings.scorer, hosts_of(settings.scorer)
-        app = create_app(scorer, options, hosts=hosts, hot=settings.hot_share)
+        check_exposed(settings.scorer.serving)
+        serving = settings.scorer.serving
+        hosts = hosts_of(serving)
+        app = create_app(scorer, settings.scorer, hosts=hosts, hot=settings.hot_share)
         try:
-            server = ScorerServer(app, options, on_started)
+            server = ScorerServer(app, serving, on_started)
         except InputError:
-            server = ScorerServer(app, options.replace(port=0), on_started)
+            server = ScorerServer(app, serving.replace(port=0), on_started)
         timer = None if seconds is None else threading.Timer(seconds, server.stop)
         with background:
             if timer is not None:

@@ -48,7 +48,7 @@ _EVENTS_AT_ONCE: Final = 50.0
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Rebalance until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
     ours, kubeconfig = settings.rebalance, inputs.kubeconfig or settings.scorer.kubeconfig
-    check_exposed(ours)
+    check_exposed(ours.serving)
 
     # The API server, and who leads
     api, instance = api_client(kubeconfig), socket.gethostname()
@@ -98,15 +98,15 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     with prepared.following(INDEXED_KINDS):
         app = create_app(
             scorer,
-            schedule_service_options(settings, ours),
-            access=kubernetes_access(ours, kubeconfig),
+            schedule_service_options(settings, ours.serving),
+            access=kubernetes_access(ours.serving, kubeconfig),
             collectors=[RebalancingCollector(lambda: rebalancing.state, ours.mode), ExecutionCollector(figures)],
             routers=[plan_router(lambda: rebalancing.state)],
             bodies=[RebalanceBody],
-            hosts=hosts_of(ours),
+            hosts=hosts_of(ours.serving),
             hot=hot,
         )
-        server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"rebalance: {url}"))
+        server = ScorerServer(app, ours.serving, on_started=lambda url: shell.say(f"rebalance: {url}"))
         with prepared.background, running(jobs):
             server.run()
     shell.say("rebalance: ended")

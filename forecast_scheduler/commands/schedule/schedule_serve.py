@@ -75,9 +75,9 @@ def serve(
 
     name    : of the command
     driver  : None = our own loops
-    serving : the settings that say where they serve; None = settings.schedule
+    serving : the settings that say where they serve; None = settings.schedule.serving
     """
-    serving, driver = serving or settings.schedule, driver or OwnLoops(settings.schedule)
+    serving, driver = serving or settings.schedule.serving, driver or OwnLoops(settings.schedule)
     check_exposed(serving)
     check_inputs(inputs)
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -179,7 +179,7 @@ def serve(
             scorer,
             scheduling,
             metrics,
-            schedule_service_options(settings),
+            schedule_service_options(settings, serving),
             access=kubernetes_access(serving, kubeconfig),
             collectors=upkeep.collectors,
             routers=upkeep.routers,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from extender.answer_settings import ExtenderServiceOptions
+from extender.answer_settings import ExtenderServiceOptions, ExtenderServing
 from extender.service.extender_app import create_app
 from kube.binding.binding_steps import BindingFailed
 from testing.app_client import AppClient
@@ -142,7 +142,7 @@ def test_a_binding_says_why_it_fails_and_works_once_switched_on(
 
 
 def test_a_body_is_refused_beyond_the_limit_or_answered_where_that_is_raised(extender: SimpleExtender) -> None:
-    with AppClient(create_app(extender, ExtenderServiceOptions(max_body_bytes=100))) as client:
+    with AppClient(create_app(extender, ExtenderServiceOptions(serving=ExtenderServing(max_body_bytes=100)))) as client:
         answer = client.post("/filter", content=b" " * 101, headers=JSON_TYPE)
         assert answer.status_code == 413 and "larger than 100 bytes" in answer.json()["Error"]
         assert client.post("/filter", content=b" " * 100, headers=JSON_TYPE).status_code == 400
@@ -150,7 +150,9 @@ def test_a_body_is_refused_beyond_the_limit_or_answered_where_that_is_raised(ext
     labels = {f"example.org/label-{i}": "x" * 40 for i in range(45)}
     items = [{"metadata": {"name": f"node-{i}", "labels": labels}} for i in range(4500)]
     question = nodes_question() | {"NodeNames": None, "Nodes": {"items": items}}
-    with AppClient(create_app(extender, ExtenderServiceOptions(max_body_bytes=16 * 2**20, deadline=10))) as client:
+    with AppClient(
+        create_app(extender, ExtenderServiceOptions(serving=ExtenderServing(max_body_bytes=16 * 2**20), deadline=10))
+    ) as client:
         answer = client.post("/filter", json=question)
     assert answer.status_code == 200 and len(answer.json()["Nodes"]["items"]) == 4500
     assert answer.json()["Nodes"]["items"][7] == items[7]

@@ -79,7 +79,7 @@ def test_tables_and_figures_of_jobs_at_the_port_of_the_settings(
     assert run(["jobs", "--server", url, "--namespace", "shop", "--json", "-"]) == 0
     assert json.loads(capfd.readouterr().out)["jobs"] == []
     settings = tmp_path / "settings.yaml"
-    settings.write_text(f"schedule: {{port: {url.rpartition(':')[2].rstrip('/')}}}\n")
+    settings.write_text(f"schedule: {{serving: {{port: {url.rpartition(':')[2].rstrip('/')}}}}}\n")
     assert run(["jobs", "--config", str(settings), "--json", "-"]) == 0
     assert len(json.loads(capfd.readouterr().out)["jobs"]) == 3
 

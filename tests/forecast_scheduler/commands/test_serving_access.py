@@ -17,7 +17,7 @@ GROUPS = ["scorer", "extender", "schedule"]
 
 
 def _settings(group: str, **values: Any) -> ServingOptions:
-    found = getattr(Settings.model_validate({group: values}), group)
+    found = getattr(Settings.model_validate({group: {"serving": values}}), group).serving
     assert isinstance(found, ServingOptions)
     return found
 
@@ -49,7 +49,8 @@ def test_a_name_that_cannot_be_looked_up_now_is_not_taken_for_this_machine(host:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_nobody_listens_beyond_this_machine_without_asking_who_asks(group: str) -> None:
-    with pytest.raises(InputError, match=rf"{group}.host is 0.0.0.0.*{group}.kubernetes_auth.*{group}.anonymous: true"):
+    own = f"{group}.serving"
+    with pytest.raises(InputError, match=rf"{own}.host is 0.0.0.0.*{own}.kubernetes_auth.*{own}.anonymous: true"):
         check_exposed(_settings(group, host=EVERYWHERE))
 
 
@@ -73,11 +74,11 @@ def test_the_command_ends_before_it_reads_anything(
     command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "config.yaml"
-    config.write_text(f"{command}: {{host: 0.0.0.0, port: 0, anonymous: false}}\n")
+    config.write_text(f"{command}: {{serving: {{host: 0.0.0.0, port: 0, anonymous: false}}}}\n")
     nowhere = tmp_path / "kubeconfig"
     assert run([command, "--config", str(config), "--kubeconfig", str(nowhere)]) == 2
     said = capfd.readouterr()
-    assert f"{command}.host is 0.0.0.0, where others can reach it" in said.err
+    assert f"{command}.serving.host is 0.0.0.0, where others can reach it" in said.err
     assert said.err.count("\n") == 1 and said.out == ""
 
 
@@ -85,8 +86,8 @@ def test_neither_a_server_certificate_nor_audiences_say_who_asks(tmp_path: Path)
     with pytest.raises(InputError):
         check_exposed(_settings("scorer", host=EVERYWHERE, tls_cert="c.pem", tls_key="k.pem"))
     check_exposed(_settings("webhook", host=EVERYWHERE))
-    with pytest.raises(InputError, match=r"webhook\.host is 0\.0\.0\.0"):
+    with pytest.raises(InputError, match=r"webhook\.serving\.host is 0\.0\.0\.0"):
         check_exposed(_settings("webhook", host=EVERYWHERE, anonymous=False))
-    with pytest.raises(InputError, match=r"kubernetes_audiences is set without scorer\.kubernetes_auth"):
+    with pytest.raises(InputError, match=r"kubernetes_audiences is set without scorer\.serving\.kubernetes_auth"):
         kubernetes_access(_settings("scorer", kubernetes_audiences=["ours"]), tmp_path)
     assert kubernetes_access(_settings("scorer"), tmp_path) is None

@@ -30,9 +30,9 @@ def test_mistakes_are_named(setting: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("file", ["tls_cert", "tls_key"])
 def test_files_and_managed_certificates_exclude_each_other(file: str) -> None:
-    settings = WebhookOptions.model_validate({"certificates": {"managed": True}, file: "a.pem"})
+    settings = WebhookOptions.model_validate({"certificates": {"managed": True}, "serving": {file: "a.pem"}})
     with (
-        pytest.raises(InputError, match=rf"webhook\.{file} .*leave one of them out"),
+        pytest.raises(InputError, match=rf"webhook\.serving\.{file} .*leave one of them out"),
         open_webhook(settings, AdviseOptions()),
     ):
         pass

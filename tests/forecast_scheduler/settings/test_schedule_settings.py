@@ -78,11 +78,11 @@ def test_settings_become_the_options_of_the_parts() -> None:
         domain="blue",
         share_nodes=["", "green"],
         scheduler_name="mine",
-        max_concurrent=7,
+        serving={"max_concurrent": 7},
     )
     sharing = sharing_options(settings.schedule, "replica-1")
     assert (sharing.domain, sharing.shared, sharing.scheduler_names) == ("blue", ("", "green"), ("mine",))
     assert sharing.repair and sharing.instance == "replica-1"
-    assert schedule_service_options(settings).max_concurrent == 7
+    assert schedule_service_options(settings).serving.max_concurrent == 7
     (domain,) = [one for one in schedule_policy(settings).filters if isinstance(one, Domain)]
     assert (domain.domain, domain.shared) == ("blue", frozenset({"", "green"}))

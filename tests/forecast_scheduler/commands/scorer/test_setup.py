@@ -61,8 +61,8 @@ def test_contradicting_inputs_are_refused(inputs: Inputs, message: str) -> None:
 def test_the_settings_are_the_defaults_and_a_moment_is_local_time() -> None:
     settings = Settings()
     assert scorer_options(settings) == ScorerOptions()
-    assert settings.scorer.port == 8080
-    assert settings.scorer.max_concurrent == 256
+    assert settings.scorer.serving.port == 8080
+    assert settings.scorer.serving.max_concurrent == 256
     naive = datetime(2026, 7, 1, 17, 0)
     for at in (naive, naive.replace(tzinfo=timezone(timedelta(hours=2))), datetime(2026, 7, 1, 15, tzinfo=UTC)):
         clock = clock_from(at, BERLIN)
