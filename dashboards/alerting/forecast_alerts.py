@@ -110,7 +110,7 @@ def forecast_alerts(hot: float) -> list[Alert]:
             f"stays in use. {_WHY}",
             action="Publish again (`forecast-scheduler train`), upgrade the older side, or find out who wrote to "
             "the store. `forecast-scheduler models rollback` makes an older model the latest.",
-            page="security.md",
+            page="security.md#signed-models",
         ),
         Alert(
             "ForecastCoverageBroken",

@@ -1,4 +1,4 @@
-"""docs/operate/rights.md says of every right in deploy/ what its holder could do at worst, and of no other."""
+"""docs/operate/security.md says of every right in deploy/ what its holder could do at worst, and of no other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from testing.servers.audit import Right
 from testing.servers.kustomize import DEPLOY
 from tests.deploy.rights import DELEGATED
 
-PAGE: Final = DEPLOY.parent / "docs" / "operate" / "rights.md"
+PAGE: Final = DEPLOY.parent / "docs" / "operate" / "security.md"
+HEADING: Final = "## What each right could do at worst"
 POLICY: Final = re.compile(r"`(forecast-scheduler-[a-z-]+)`")
 
 
@@ -57,7 +58,8 @@ def _short(account: str) -> str:
 
 
 def _rows() -> list[list[str]]:
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    section = PAGE.read_text().partition(HEADING)[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
     return [re.split(r" *\| *", line.strip("| ")) for line in lines[1:]]
 
 
