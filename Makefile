@@ -10,7 +10,7 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && { echo $$python; break; }; done)
 SOURCES := $(wildcard base forecast trainer kube cluster serving scorer placement tenants extender scheduler profiles advisor rebalancer autoscaling admission forecast_scheduler dashboards testing tests benchmarks)
-# `make bench TRACES=DIR`: the public traces that docs/understand/benchmarks.md measures on; the sample alone without.
+# `make bench TRACES=DIR`: the public traces that docs/understand/results.md measures on; the sample alone without.
 TRACES ?=
 # `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.
 DEMO ?=
@@ -94,7 +94,7 @@ settings: $(VENV)/.installed-test  ## write docs/use/settings.md anew from the s
 chart: $(VENV)/.installed  ## write the Helm chart of deploy/ into dist/
 	@$(BIN)/python -m deploy.chart
 
-bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
+bench: $(VENV)/.installed-bench  ## the figures in docs/understand/results.md
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.bound_coverage $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.decisions $(if $(TRACES),--traces $(TRACES))

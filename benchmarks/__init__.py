@@ -1,1 +1,1 @@
-"""The measurements behind the figures in docs/understand/benchmarks.md; not part of the wheel."""
+"""The measurements behind the figures in docs/understand/results.md; not part of the wheel."""

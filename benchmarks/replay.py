@@ -2,7 +2,7 @@
 
     python -m benchmarks.replay                                   the bundled sample
     python -m benchmarks.replay --history DIR [DIR ...]           histories built before
-    python -m benchmarks.replay --traces DIR                      builds the clusters of docs/understand/benchmarks.md
+    python -m benchmarks.replay --traces DIR                      builds the clusters of docs/understand/results.md
     first python -m benchmarks.replay --scenario nightly-jobs           the sample with nights full of CronJobs
 
 All rules of a seed place the same pods in the same order, so differences are paired: the intervals come from drawing

@@ -2,7 +2,7 @@
 
     python -m benchmarks.soak_week [--days 9] [--seconds 80] [--warm-up 2]
 
-Plays the days of tests/soak (docs/understand/soak.md has what happens in one) and checks at the end of each that
+Plays the days of tests/soak (testing/soak/day.py has what happens in one) and checks at the end of each that
 nothing was lost. Shown are, by day and process, the memory in use (median over the day) and the time for a pod (median;
 see testing/soak/ledger.py), then what a week adds to either, by least squares over the days after the warm-up, with its
 standard error. Ends with status 1 where memory grows by more than 5 % a week.

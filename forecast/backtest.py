@@ -67,7 +67,7 @@ class Backtest:
     peaks: PeakTable
 
     def to_json(self) -> dict[str, Any]:
-        """The layout other tools rely on (docs/understand/backtest.md)."""
+        """The layout that other tools rely on."""
         return {
             "resources": {
                 resource: {

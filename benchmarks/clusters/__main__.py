@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--out", type=Path, required=True, help="history directory to write")
         command.add_argument("--nodes", choices=[s.value for s in NodeSizes], default="equal", help="mixed = 1 : 2 : 4")
         command.add_argument(
-            "--seed", type=int, default=seed, help="default: %(default)s, as in docs/understand/benchmarks.md"
+            "--seed", type=int, default=seed, help="default: %(default)s, as in docs/understand/results.md"
         )
         command.add_argument("--scenario", choices=[s.value for s in Scenario], default="none")
     plain = commands.add_parser("plain", help="every entity of a trace a service of one pod, for the backtest")

@@ -25,7 +25,7 @@ OWN = {
     "autoscaler": 450,
     "webhook": 110,
 }
-"""MiB with 1,000 nodes and their model (docs/understand/soak.md), in the webhook's case with hundreds of templates.
+"""MiB with 1,000 nodes and their model (docs/understand/results.md), in the webhook's case with hundreds of templates.
 The autoscaler holds the same tables as the advisor, and is taken as it: it was not measured by itself."""
 OF_A_CONNECTION = 256 * 1024  # with TLS and all its buffers full; 200 are measured
 OF_A_HANDSHAKE = 56 * 1024

@@ -1,4 +1,4 @@
-"""Services run long and in replicas: what only the trainer needs is not in their memory (docs/understand/soak.md)."""
+"""Services run long and in replicas: what only the trainer needs is not in their memory."""
 
 from __future__ import annotations
 

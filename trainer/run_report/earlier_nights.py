@@ -100,7 +100,7 @@ class IssuedScore:
 
 
 def score_issued(history: History, issued: IssuedForecasts) -> tuple[IssuedScore, ...]:
-    """Losses as in the backtest (docs/understand/backtest.md), for the days of the history with an issued forecast."""
+    """Losses as in the backtest (forecast/backtest.py), for the days of the history with an issued forecast."""
     used, scale = scored_series(history.usage_per_pod[:, :, -_SCALE_DAYS:])
     issued = issued.aligned(history.services)
     result = []

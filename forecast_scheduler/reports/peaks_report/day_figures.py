@@ -120,7 +120,7 @@ def _services(model: PeakModel, day: date, current: Floats) -> tuple[Floats32, F
 # Error, coverage and spread, day by day, over all nodes. Shares are of physical capacity.
 #
 # The definitions are those of the rules and of the other reports: a node's peak of a day is its highest half hour, held
-# by the 0.95 bound or not (docs/understand/backtest.md); hot is above `hot_share` (docs/use/scorer.md); the spread
+# by the 0.95 bound or not (forecast/backtest.py); hot is above `hot_share` (docs/use/scorer.md); the spread
 # is the coefficient of variation of the nodes' peaks.
 
 

@@ -37,7 +37,7 @@ Past days of a service are predicted for the pods it had when the day began; whe
 the number expected.
 
 Error: mean distance of a node's half hours from what was expected, as share of capacity. Coverage: node-days whose
-highest half hour stayed at or below the bound. Loss: see docs/understand/backtest.md. Hot: CPU, disk, network or log
+highest half hour stayed at or below the bound. Loss: see forecast/backtest.py. Hot: CPU, disk, network or log
 above {hot} of capacity.
 """
 
