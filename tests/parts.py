@@ -38,6 +38,7 @@ JOURNEYS: Final = (
     "schedule/test_tenants.py",
     "trainer/prometheus/test_cluster.py",  # train
     # Fits and servers that no shorter test covers.
+    "docs/test_demo_tables.py",
     "forecast/test_backtest.py",
     "forecast/test_fit.py",
     "forecast/test_fit_job_owners.py",
