@@ -33,7 +33,7 @@ INSTALL = @set -o pipefail; $(BIN)/python -m uv pip install --compile-bytecode -
 	| sed -u '/^ [-+~] /d' || $(BIN)/python -m pip install --quiet --constraint constraints.txt $(1)
 
 .PHONY: help setup setup-bench demo cluster dashboards settings chart test test-default servers test-fast audit lint types \
-	test-long durations bench clean
+	test-long durations bench size clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -149,6 +149,9 @@ endif
 	"$(PYTHON)" -m venv .venv-audit
 	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check "pip-audit>=2.10,<3"
 	@touch $@
+
+size: $(VENV)/.installed-test  ## how large the tree is: lines, files, settings keys, words, public names
+	@$(BIN)/python -m testing.size
 
 clean:  ## remove the environments and all caches
 	rm -rf $(VENV) .venv-audit .mypy_cache .ruff_cache .pytest_cache .hypothesis
