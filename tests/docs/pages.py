@@ -1,4 +1,4 @@
-"""What the pages for people hold: command lines, links, and paths of files."""
+"""What the pages for people and their assistants hold: command lines, links, and paths of files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "EMERGENCY.md")
+_AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "EMERGENCY.md", "AGENTS.md", "llms.txt")
 PAGES = tuple(sorted([*(ROOT / name for name in _AT_THE_ROOT), *(ROOT / "docs").rglob("*.md")]))
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
