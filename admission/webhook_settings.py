@@ -208,12 +208,6 @@ class AdviceGateOptions(SettingGroup):
     excluded_namespaces: list[str] = Field(default_factory=lambda: ["forecast-scheduler"])
     """Namespaces whose pods are left alone, in addition to kube-system, kube-public and kube-node-lease."""
 
-    lease_namespace: str = Field(default="forecast-scheduler", min_length=1)
-    """Namespace of the advisor's Lease."""
-
-    lease_name: str = Field(default="forecast-scheduler-advisor", min_length=1)
-    """Name of the advisor's Lease."""
-
     alive_for: Duration = Field(default=2, ge=1, le=60)
     """An advisor that has not renewed its Lease for this time counts as dead: new pods are not held. It renews it twice
     a second."""

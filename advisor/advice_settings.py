@@ -20,13 +20,8 @@ class AdviseLease(LeaseOptions):
     than that of the loops: the next replica leads within 5 s after a crash."""
 
     duration: Duration = Field(default=4, ge=1)
-    """A Lease that is not renewed for this time is taken over. Whole seconds, above `renew_deadline`."""
-
     renew_deadline: Duration = Field(default=3, gt=0)
-    """A leader that could not renew for this time writes nothing any more. Above 1.2 times `retry_period`."""
-
     retry_period: Duration = Field(default=0.5, gt=0)
-    """Time between two tries to take or renew the Lease."""
 
     name: str = Field(default="forecast-scheduler-advisor", min_length=1)
     """Name of the Lease: the same for all replicas and for the webhook."""
@@ -87,7 +82,7 @@ class AdviseOptions(SettingGroup):
 
     prefer: PreferOptions = Field(default_factory=PreferOptions)
     tenants: TenantOptions = Field(default_factory=TenantOptions)
-    lease: AdviseLease = Field(default_factory=AdviseLease)
+    leader_election: AdviseLease = Field(default_factory=AdviseLease)
 
     @field_validator("scheduler_name")
     @classmethod
@@ -113,5 +108,5 @@ class AdviseOptions(SettingGroup):
             repair=RepairOptions(enabled=False),
             tenants=self.tenants,
             # While it is renewed the webhook holds pods, which a shadow never releases.
-            lease=self.lease.replace(enabled=self.lease.enabled and not self.shadow),
+            leader_election=self.leader_election.replace(enabled=self.leader_election.enabled and not self.shadow),
         )

@@ -149,7 +149,7 @@ class AutoscaleOptions(SettingGroup):
     guard: GuardOptions = Field(default_factory=GuardOptions)
     replicas: ReplicaOptions = Field(default_factory=ReplicaOptions)
     external_metrics: ExternalMetricsOptions = Field(default_factory=ExternalMetricsOptions)
-    lease: AutoscaleLease = Field(default_factory=AutoscaleLease)
+    leader_election: AutoscaleLease = Field(default_factory=AutoscaleLease)
 
 
 class ResizeOptions(SettingGroup):

@@ -100,7 +100,7 @@ class Setting:
         created: dict[str, float] = {}
         lock = threading.Lock()
         with ExitStack() as running:
-            advisor = running.enter_context(self.advisor(name, lease={"enabled": configuration == _PREFER}))
+            advisor = running.enter_context(self.advisor(name, leader_election={"enabled": configuration == _PREFER}))
             if configuration == _PREFER:
                 directory = self.directory / f"{name}-webhook"
                 webhook = running.enter_context(preferring_webhook(self.cluster.plane, directory, advisor))
@@ -143,7 +143,7 @@ class Setting:
             self.cluster.plane.kubeconfig,
             "--models",
             self.cluster.models,
-            settings={"scorer": quiet, "advise": {"lease": {"enabled": False}, **settings}},
+            settings={"scorer": quiet, "advise": {"leader_election": {"enabled": False}, **settings}},
             command="advise",
             ready=False,
         ) as process:

@@ -185,7 +185,7 @@ class Setting:
         ours = ScorerProcess(
             directory,
             *("--kubeconfig", self.cluster.plane.kubeconfig, "--models", self.cluster.models, "--domain", ""),
-            settings={"scorer": quiet, "schedule": {"profiles": [self.profile], "lease": {"enabled": False}}},
+            settings={"scorer": quiet, "schedule": {"profiles": [self.profile], "leader_election": {"enabled": False}}},
             command="schedule",
             ready=False,
         )

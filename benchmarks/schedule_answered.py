@@ -134,7 +134,7 @@ class AnsweredLoop:
         held: ShardLeases | None = None,
         on_bound: Callable[[PodInfo, str], None] = lambda pod, node: None,
     ) -> None:
-        quiet = {"domain": "", "scheduler_name": _NAME, "lease": {"enabled": False}}
+        quiet = {"domain": "", "scheduler_name": _NAME, "leader_election": {"enabled": False}}
         settings = with_options(Settings(), {"schedule": quiet | dict(options or {})})
         self.scorer = still_scorer()
         self.tables = schedule_tables(self.scorer, settings.schedule, settings.node_rules, None, held)

@@ -37,7 +37,7 @@ from testing.watch_lines import pod_line
 
 _SERVICES: Final = 200
 _SHARDS: Final = 16
-SHARED: Final = {"lease": {"enabled": True}, "shards": {"enabled": True, "count": _SHARDS}}
+SHARED: Final = {"leader_election": {"enabled": True}, "shards": {"enabled": True, "count": _SHARDS}}
 _NODE: Final = "a-node-whose-name-is-put-in-later"
 _MOST_GROWTH: Final = 1.2
 _LEAST_SPEEDUP: Final = 1.7

@@ -289,7 +289,7 @@ class RebalanceOptions(SettingGroup):
     budget: BudgetOptions = Field(default_factory=BudgetOptions)
     cooldown: CooldownOptions = Field(default_factory=CooldownOptions)
     execution: ExecutionOptions = Field(default_factory=ExecutionOptions)
-    lease: RebalanceLease = Field(default_factory=RebalanceLease)
+    leader_election: RebalanceLease = Field(default_factory=RebalanceLease)
 
     @field_validator("mode", mode="before")
     @classmethod

@@ -85,7 +85,8 @@ class RepairOptions(SettingGroup):
 class ShardOptions(SettingGroup):
     """Several replicas place at once: each on the nodes of its own shards.
 
-    Every replica of one deployment has the same settings here. The times of `schedule.lease` hold for shards, too.
+    Every replica of one deployment has the same settings here. The times of `schedule.leader_election` hold for shards,
+    too.
     """
 
     enabled: bool = False

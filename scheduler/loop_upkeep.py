@@ -92,7 +92,7 @@ def shard_upkeep(
 
     keeper = ShardKeeper(
         tables.held.leases,
-        settings.lease,
+        settings.leader_election,
         settings.shards,
         tables.ownership,
         tables.moves,
@@ -108,7 +108,7 @@ def shard_upkeep(
         use=use,
     )
     tables.stale.append(keeper.look_again)
-    every = settings.lease.retry_period
+    every = settings.leader_election.retry_period
     renewing = PeriodicTask("shard-leases", every, keeper.renew, after=after)
     stepping = PeriodicTask("shards", every, keeper.step, after=after)
     return Upkeep((keeper, renewing, stepping), (ShardCollector(keeper, tables.moves),))

@@ -76,7 +76,7 @@ class LoopSettings(QueueOptions, FairOptions):
     gangs: GangOptions = Field(default_factory=GangOptions)
     preemption: PreemptionOptions = Field(default_factory=PreemptionOptions)
     tenants: TenantOptions = Field(default_factory=TenantOptions)
-    lease: LeaseOptions = Field(default_factory=LeaseOptions)
+    leader_election: LeaseOptions = Field(default_factory=LeaseOptions)
     shards: ShardOptions = Field(default_factory=ShardOptions)
     repair: RepairOptions = Field(default_factory=RepairOptions)
 
@@ -106,6 +106,6 @@ class LoopSettings(QueueOptions, FairOptions):
 
     @model_validator(mode="after")
     def _shards_have_leases(self) -> Self:
-        if self.shards.enabled and not self.lease.enabled:
-            raise ValueError("shards.enabled needs lease.enabled: Leases say which replica owns which nodes")
+        if self.shards.enabled and not self.leader_election.enabled:
+            raise ValueError("shards.enabled needs leader_election.enabled: Leases say which replica owns which nodes")
         return self

@@ -58,7 +58,7 @@ class ShardTables:
 def shard_tables(handle: Handle, profiles: Mapping[str, ProfileParts], held: ShardLeases) -> ShardTables:
     """Attached to the tables of the scorer, under their lock. profiles: by name, of those that run here"""
     scorer, cluster, settings = handle.scorer, handle.cluster, handle.settings
-    options, names = settings.shards, shard_names(settings.lease, settings.shards)
+    options, names = settings.shards, shard_names(settings.leader_election, settings.shards)
     stale = list[Callable[[], None]]()
 
     def look_again() -> None:
@@ -69,7 +69,7 @@ def shard_tables(handle: Handle, profiles: Mapping[str, ProfileParts], held: Sha
         return held.leases.holds(names[shard])
 
     ownership = NodeOwnership(
-        cluster, options.count, may_use=may_use, settle=1.5 * settings.lease.duration, clock=running_time
+        cluster, options.count, may_use=may_use, settle=1.5 * settings.leader_election.duration, clock=running_time
     )
     terms = WideTerms(cluster, handle.index.namespaces, look_again)
     whole_gangs = WholeGangs(cluster, look_again)

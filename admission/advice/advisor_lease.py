@@ -9,10 +9,10 @@ from typing import Final
 
 from kubernetes import client
 
-from admission.webhook_settings import AdviceGateOptions
 from kube.client.kubernetes_client import send
 from kube.failure_notice import FailureNotice
 from kube.leader_election.lease import leases_path
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.record import LeaseRecord, read_lease
 
 logger = logging.getLogger(__name__)
@@ -25,14 +25,21 @@ _MISSING: Final = 404
 class AdvisorLease:
     """`look` is to be called every LOOK_SECONDS by one thread; `is_alive` may be asked by any.
 
-    clock : seconds, monotonic: what other machines write as time is not read
+    lease     : the advisor's, as its own settings name it
+    alive_for : seconds, see AdviceGateOptions
+    clock     : seconds, monotonic: what other machines write as time is not read
     """
 
     def __init__(
-        self, api: client.ApiClient, options: AdviceGateOptions, *, clock: Callable[[], float] = time.monotonic
+        self,
+        api: client.ApiClient,
+        lease: LeaseOptions,
+        *,
+        alive_for: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._api, self._alive_for, self._clock = api, options.alive_for, clock
-        self._path = f"{leases_path(options.lease_namespace)}/{options.lease_name}"
+        self._api, self._alive_for, self._clock = api, alive_for, clock
+        self._path = f"{leases_path(lease.namespace)}/{lease.name}"
         self._seen: LeaseRecord | None = None
         self._changed_at, self._began = float("-inf"), clock()
         self._notice = FailureNotice(

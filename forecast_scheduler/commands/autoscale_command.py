@@ -51,7 +51,7 @@ def autoscale(
     """
     shell = open_shell(config, verbose=verbose, service=not release)
     options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
-    options |= {"lease": None if leader_elect is None else {"enabled": leader_elect}}
+    options |= {"leader_election": None if leader_elect is None else {"enabled": leader_elect}}
 
     from forecast_scheduler.commands.autoscale_serve import release_all, serve
     from forecast_scheduler.commands.scorer.scorer_setup import Inputs

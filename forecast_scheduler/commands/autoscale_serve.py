@@ -50,7 +50,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     check_exposed(ours.serving)
     prepared = prepare_scorer(settings, inputs)
     scorer = prepared.scorer
-    lease = Lease(api_client(kubeconfig), ours.lease) if ours.lease.enabled else None
+    lease = Lease(api_client(kubeconfig), ours.leader_election) if ours.leader_election.enabled else None
     leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
     session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
     pods = _pods(settings, inputs, scorer)
@@ -135,7 +135,7 @@ def _hands(
                 session,
                 settings.requests,
                 free=lambda: free_on_nodes(tables),
-                namespace=ours.lease.namespace,
+                namespace=ours.leader_election.namespace,
                 hot=settings.hot_share,
                 measured=cores,
                 services=services,

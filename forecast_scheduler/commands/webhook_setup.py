@@ -71,7 +71,7 @@ def open_webhook(
 ) -> Iterator[LiveWebhook]:
     """A webhook that follows its API server while the context lasts.
 
-    advise     : how long the advisors may hold pods, and whether they heed quotas
+    advise     : how long the advisors may hold pods, whether they heed quotas, and the name of their Lease
     kubeconfig : None = as the settings say
     policies   : that may say which pods are advised on; None = there are none
     Raises InputError: no certificate, or two; an API server that refuses.
@@ -128,7 +128,7 @@ def _advice(
         task.start()
         stack.callback(task.stop)
 
-    lease = AdvisorLease(api, options)
+    lease = AdvisorLease(api, advise.leader_election, alive_for=options.alive_for)
     right = RightToPatchPods(api, "no new pod is held")
     held, quotas = HoldingTimes(), QuotaNamespaces()
     pods = ResourceSource([ResourceWatcher(api, held, UNBOUND_PODS, timing=WEBHOOK_TIMING)])

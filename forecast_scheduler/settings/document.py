@@ -25,6 +25,7 @@ from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_ya
 from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.settings.migration import former_keys_in
 from forecast_scheduler.settings.sections import ExtenderSettings, PolicySettings, ScorerSettings, TrainSettings
+from kube.leader_election.lease_options import LeaderElectionOptions
 from placement.node_rule_settings import NodeRuleOptions
 from placement.plugin_options import PluginOptions
 from profiles.schedule_settings import ScheduleSettings
@@ -46,10 +47,13 @@ _HOT_BY_DEFAULT: Final = (
 
 _SERVING_COMMANDS: Final = ("scorer", "extender", "advise", "rebalance", "autoscale", "schedule", "webhook")
 
-SHARED: Final = {
+SHARED: Final[dict[str, dict[str, tuple[str, ...] | None]]] = {
     "serving": {f"{command}.serving": None for command in _SERVING_COMMANDS}
     # A second port of the autoscaler, whose only client is kube-apiserver.
     | {"autoscale.external_metrics.serving": ("host", "tls_cert", "tls_key", "drain")},
+    "leader_election": {f"{command}.leader_election": None for command in ("schedule", "rebalance", "autoscale")}
+    # The webhook knows by its times whether an advisor is alive (webhook.advice.alive_for).
+    | {"advise.leader_election": ("enabled", "namespace")},
 }
 """By shared group: the groups that have what it sets, unless they set it themselves, and which keys; None = all."""
 
@@ -107,6 +111,7 @@ class Settings(SettingGroup):
     """Lines of the log on standard error: for people, or one JSON object a line; `--log-format` before the command."""
 
     serving: ServingOptions = Field(default_factory=ServingOptions)
+    leader_election: LeaderElectionOptions = Field(default_factory=LeaderElectionOptions)
 
     models: ModelsSettings = Field(default_factory=ModelsSettings)
 

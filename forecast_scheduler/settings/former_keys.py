@@ -28,6 +28,7 @@ _RENAMED_AROUND_PLACING: Final = {
 }
 
 _SERVICES: Final = ("scorer", "extender", "advise", "rebalance", "autoscale", "schedule", "webhook")
+_REPLICATED: Final = ("schedule", "advise", "rebalance", "autoscale")
 _SERVER: Final = ("host", "port", "probe_port", "tls_cert", "tls_key", "client_ca", "client_names", "drain")
 _ACCESS: Final = (
     *("token_files", "kubernetes_auth", "kubernetes_audiences", "anonymous"),
@@ -44,6 +45,11 @@ _FIXED_OF_SERVERS: Final = {
 # Groups that services share: serving, leader_election, decisions, tenants and kubernetes.
 _RENAMED_TO_SHARED: Final[dict[str, str]] = {
     **{f"{command}.{key}": f"{command}.serving.{key}" for command in _SERVICES for key in (*_SERVER, *_ACCESS)},
+    **{
+        f"{command}.lease": f"{command}.leader_election" for command in ("schedule", "advise", "rebalance", "autoscale")
+    },
+    "webhook.advice.lease_name": "advise.leader_election.name",
+    "webhook.advice.lease_namespace": "advise.leader_election.namespace",
     **{f"autoscale.external_metrics.{key}": f"autoscale.external_metrics.serving.{key}" for key in _SERVER},
 }
 

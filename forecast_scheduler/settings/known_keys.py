@@ -92,7 +92,9 @@ def _repeated(path: str, repeated: FieldInfo, text: str) -> Iterator[KnownKey]:
         if name in fields and field.default != fields[name].default
     }
     defaults = ", ".join(f"{name}: {value}" for name, value in differing.items())
-    meaning = f"Keys of `{shared}` that differ here. {text}".strip()
+    taken = SHARED[shared][path]
+    of_shared = f"; of `{shared}` itself {', '.join(f'`{one}`' for one in taken)} count" if taken else ""
+    meaning = f"Keys of `{shared}` that differ here{of_shared}. {text}".strip()
     yield KnownKey(path, f"`{{{defaults}}}`" if defaults else f"`{shared}`", "", meaning)
     texts = group.texts()
     for name, field in own.items():

@@ -1,4 +1,4 @@
-"""Settings of the Lease: `schedule.lease`."""
+"""Settings of leader election, and of the Lease that says who leads."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from pydantic import Field, model_validator
 from base.setting_group import Duration, SettingGroup
 
 
-class LeaseOptions(SettingGroup):
-    """Which of several replicas writes: the one that holds a Lease of coordination.k8s.io.
+class LeaderElectionOptions(SettingGroup):
+    """Which of several replicas writes: the one that holds a Lease of coordination.k8s.io. A command that differs has
+    the same keys under COMMAND.leader_election.
 
-    Shorter than client-go's 15, 10 and 2 s: a replica that was killed is to be followed within 15 s, the time that its
-    successor waits for what it bound last included.
+    The times are shorter than client-go's 15, 10 and 2 s: another replica takes over within 15 s of a kill, the time
+    that it waits for bindings of the killed one included.
     """
 
     enabled: bool = True
-    """Take the Lease before anything is written; without it only one replica may run; `--leader-elect`."""
+    """Take the Lease before anything is written. If false, only one replica may run; `--leader-elect`."""
 
     namespace: str = Field(default="forecast-scheduler", min_length=1)
-    """Namespace of the Lease."""
-
-    name: str = Field(default="forecast-scheduler", min_length=1)
-    """Name of the Lease: the same for all replicas, another one for other scheduler names."""
+    """Namespace of the Leases."""
 
     duration: Duration = Field(default=10, ge=1)
     """A Lease that is not renewed for this time is taken over. Whole seconds, above `renew_deadline`."""
@@ -45,3 +43,10 @@ class LeaseOptions(SettingGroup):
                 "and renew_deadline above 1.2 times retry_period"
             )
         return self
+
+
+class LeaseOptions(LeaderElectionOptions):
+    """Leader election by one Lease."""
+
+    name: str = Field(default="forecast-scheduler", min_length=1)
+    """Name of the Lease: the same for all replicas, another one for other scheduler names."""

@@ -29,7 +29,7 @@ def settings_of_schedule(**schedule: Any) -> dict[str, Any]:
     """Without a Lease unless `lease` says otherwise: a test that is about something else needs none."""
     return {
         "scorer": {"usage_every": "1s", "model_every": "1s", "overview_every": "1s"},
-        "schedule": {"lease": {"enabled": False}} | schedule,
+        "schedule": {"leader_election": {"enabled": False}} | schedule,
     }
 
 

@@ -52,7 +52,7 @@ OLD_NODE, NEW_NODE = "node-old", "node-new"
 _JSON, _MERGE, _APPLY = "application/json", "application/merge-patch+json", "application/apply-patch+yaml"
 _TENANT: Final = "tenant"
 _SETTINGS: Final[dict[str, Any]] = {
-    "lease": QUICK_LEASE,
+    "leader_election": QUICK_LEASE,
     "cost": {"least_age": 0, "young": 0},
     # Any load counts as flat, so that now is one of its lowest hours: a night without a plan would get one.
     "window": {"flat_share": 0.99, "flat_hours": 24, "freeze": 0, "peak_hours": []},

@@ -180,7 +180,7 @@ class World:
 _SCHEDULE: Final = settings_of_schedule(
     profiles=["online", "job", "gpu"],
     # Twice as patient as those of the tests: this machine has much else to do.
-    lease={"duration": "6s", "renew_deadline": "4s", "retry_period": "500ms"},
+    leader_election={"duration": "6s", "renew_deadline": "4s", "retry_period": "500ms"},
     unschedulable_flush="10s",
     # A job that may wait 90 s does so half the time, and starts in time on a machine that is busy.
     job={"valley": {"margin": "45s"}},

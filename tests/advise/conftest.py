@@ -55,7 +55,7 @@ def start(site: Site, tmp_path: Path) -> Iterator[Started]:
                 settings={
                     "scorer": {"model_every": "1s", "overview_every": "1s"},
                     # With the default of two seconds a busy machine would let pods go without advice.
-                    "advise": {"lease": {"enabled": False}, "gate_timeout": "60s"} | advise,
+                    "advise": {"leader_election": {"enabled": False}, "gate_timeout": "60s"} | advise,
                 },
                 command="advise",
                 forked=True,

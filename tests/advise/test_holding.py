@@ -28,7 +28,7 @@ def api(site: Site, tmp_path: Path) -> Iterator[Api]:
 
 def test_pods_are_held_while_an_advisor_is_alive_and_placed_by_it(site: Site, start: Started, api: Api) -> None:
     assert not _would_be_held(site, api), "no advisor has been started"
-    process = start(lease={"enabled": True, **QUICK_LEASE})
+    process = start(leader_election={"enabled": True, **QUICK_LEASE})
     assert eventually(lambda: _would_be_held(site, api)), process.log
     assert not _would_be_held(site, api, labels={ADVICE: "off"})
     assert not _would_be_held(site, api, spec={"schedulerName": "another"})

@@ -83,8 +83,8 @@ def _node_of(term: Manifest) -> str:
 def test_pods_go_to_nodes_that_they_prefer_and_every_replica_reckons_with_them(
     site: Site, start: Started, tmp_path: Path
 ) -> None:
-    first = start("--decisions", str(tmp_path / "decisions.jsonl"), lease=ELECTED)
-    second = start(lease=ELECTED)
+    first = start("--decisions", str(tmp_path / "decisions.jsonl"), leader_election=ELECTED)
+    second = start(leader_election=ELECTED)
     with _webhook(site, tmp_path / "webhook", first) as (api, webhook):
         assert first.metric("forecast_preferences_total") > 0 and first.metric("forecast_assumed_pods") == 0, "dry runs"
         made = [_new(site, api) for _ in range(3)]
@@ -116,7 +116,7 @@ def test_pods_go_to_nodes_that_they_prefer_and_every_replica_reckons_with_them(
 def test_without_the_advisor_pods_are_created_as_they_are_and_at_once(
     site: Site, start: Started, tmp_path: Path
 ) -> None:
-    advisor = start(lease=ELECTED)
+    advisor = start(leader_election=ELECTED)
     with _webhook(site, tmp_path / "webhook", advisor) as (api, webhook):
         advisor.kill()
         began = time.monotonic()

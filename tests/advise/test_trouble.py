@@ -37,9 +37,9 @@ def test_the_leader_is_killed_in_a_burst(
     site: Site, start: Started, kube_scheduler: KubeScheduler, n_pods: int
 ) -> None:
     """Its pods are released by the replica that waits, and bound once: a binding cannot be undone."""
-    first = start(lease=ELECTED)
+    first = start(leader_election=ELECTED)
     assert eventually(lambda: first.metric("forecast_leader") == 1), first.log
-    second = start(lease=ELECTED)
+    second = start(leader_election=ELECTED)
     site.pods("burst", n_pods)
     first.kill()
     assert eventually(lambda: not site.held()), second.log[-3000:]

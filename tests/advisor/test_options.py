@@ -23,14 +23,14 @@ def test_the_loop_gets_what_is_set() -> None:
         requests_in_flight=7,
         gate_timeout=3,
         follow_timeout=30,
-        lease=AdviseLease(name="advisor-2", enabled=False),
+        leader_election=AdviseLease(name="advisor-2", enabled=False),
     ).loop_settings()
     assert (loop.scheduler_name, loop.domain, loop.share_nodes) == ("second", "evening", [])
     assert loop.decisions == DecisionOptions(events=False)
     assert (loop.score_per_point, loop.gather) == (0.2, 0.1)
     assert (loop.batch, loop.bindings_in_flight) == (7, 7)
     assert (loop.binding_timeout, loop.assume_timeout) == (3, 30)
-    assert (loop.lease.name, loop.lease.enabled) == ("advisor-2", False)
+    assert (loop.leader_election.name, loop.leader_election.enabled) == ("advisor-2", False)
 
 
 def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual() -> None:
@@ -39,7 +39,7 @@ def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual(
     assert loop.profiles == ["online"] and not loop.dry_run
     set_here = {
         *("scheduler_name", "domain", "decisions", "batch", "score_per_point", "gather", "bindings_in_flight"),
-        *("serving", "binding_timeout", "assume_timeout", "gangs", "preemption", "repair", "lease"),
+        *("serving", "binding_timeout", "assume_timeout", "gangs", "preemption", "repair", "leader_election"),
     }
     usual = ScheduleSettings()
     for name in ScheduleSettings.model_fields.keys() - set_here:
@@ -47,11 +47,10 @@ def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual(
 
 
 def test_a_shadow_renews_no_lease_and_advisor_and_webhook_mean_the_same() -> None:
-    assert not AdviseOptions(shadow=True).loop_settings().lease.enabled
-    assert AdviseOptions().loop_settings().lease == AdviseLease()
-    ours, webhook = AdviseOptions().lease, AdviceGateOptions()
-    assert (ours.namespace, ours.name) == (webhook.lease_namespace, webhook.lease_name)
-    assert ours.name != ScheduleSettings().lease.name, "our loops have one of their own"
+    assert not AdviseOptions(shadow=True).loop_settings().leader_election.enabled
+    assert AdviseOptions().loop_settings().leader_election == AdviseLease()
+    ours, webhook = AdviseOptions().leader_election, AdviceGateOptions()
+    assert ours.name != ScheduleSettings().leader_election.name, "our loops have one of their own"
     assert ours.retry_period < webhook.alive_for / 2, "one renewal that is late stops nothing"
 
 
@@ -65,7 +64,7 @@ def test_a_shadow_renews_no_lease_and_advisor_and_webhook_mean_the_same() -> Non
         ({"follow_timeout": 0}, "greater than 0"),
         ({"requests_in_flight": 0}, "greater than or equal to 1"),
         ({"gatetimeout": 3}, "gatetimeout"),
-        ({"lease": {"duration": 2}}, "protects nothing"),
+        ({"leader_election": {"duration": 2}}, "protects nothing"),
     ],
 )
 def test_what_is_refused(changed: dict[str, Any], message: str) -> None:

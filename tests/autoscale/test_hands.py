@@ -46,7 +46,7 @@ QUICK: Final[Mapping[str, Any]] = {
         "act_every": "1s",
         "buffers": {"enabled": True, "lead": "3h", "most_share": 1},  # at most as much as runs: two pods
         "guard": {"enabled": True, "margin": 0},
-        "lease": {"duration": "3s", "renew_deadline": "2s", "retry_period": "0.5s"},
+        "leader_election": {"duration": "3s", "renew_deadline": "2s", "retry_period": "0.5s"},
     },
     "requests": {"resize": {"enabled": True, "lead": "0s", "hold": "0s", "service_share": 1, "autoscaled": True}},
 }

@@ -61,7 +61,7 @@ from tests.dashboards.workload import SCHEDULE, Workload, fill
 _LONG: Final = 180.0
 _SCRAPE_SECONDS: Final = 2
 _QUICK: Final = {"usage_every": "2s", "model_every": "1s", "overview_every": "5s"}
-_REBALANCE: Final = {"mode": "shadow", "lease": {"enabled": False}}
+_REBALANCE: Final = {"mode": "shadow", "leader_election": {"enabled": False}}
 _DASHBOARDS: Final = ROOT / "dashboards"
 _CRDS: Final = (
     "crds/nodeschedulerconfigs.yaml",

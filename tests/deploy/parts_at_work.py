@@ -277,7 +277,7 @@ PARTS: Final = {
         Part(
             "schedule",
             settings_of_schedule(
-                serving=_ASKED, lease=QUICK_LEASE, share_nodes=[""], binding_timeout="2s",
+                serving=_ASKED, leader_election=QUICK_LEASE, share_nodes=[""], binding_timeout="2s",
                 assume_timeout="4s", preemption={"protect_started": "0s"},
             ),
             _work_of_schedule,
@@ -286,7 +286,7 @@ PARTS: Final = {
         Part(
             "advisor",
             settings_of() | {
-                "advise": {"serving": _ASKED, "lease": QUICK_LEASE, "follow_timeout": "2s"},
+                "advise": {"serving": _ASKED, "leader_election": QUICK_LEASE, "follow_timeout": "2s"},
             },
             _work_of_advisor,
             predicts=True,

@@ -21,7 +21,7 @@ SETTINGS: Final[dict[str, Any]] = settings_of() | {
     "rebalance": {
         "mode": "on",
         "serving": {"kubernetes_auth": True, "metrics_open": True},
-        "lease": QUICK_LEASE,
+        "leader_election": QUICK_LEASE,
         "cost": {"least_age": 0},
         "unforeseen": {"per_day": 10},
         # Any load counts as flat, so that now is one of its lowest hours.

@@ -38,7 +38,7 @@ def test_two_replicas_use_what_the_component_grants_and_are_refused_nothing(tmp_
         ClusterWriter(plane) as writer,
     ):
         installed = Installed(plane, applier, audit, manifests)
-        settings = settings_of_schedule(lease=QUICK_LEASE, shards=SHARDS)
+        settings = settings_of_schedule(leader_election=QUICK_LEASE, shards=SHARDS)
         kubeconfig = installed.kubeconfig("schedule")
         replicas = [
             ScorerProcess(

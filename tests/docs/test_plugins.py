@@ -171,7 +171,7 @@ def plane() -> Iterator[ControlPlane]:
 def test_a_live_loop_places_and_binds_pods_by_it(site: Path, config: Path, plane: ControlPlane, tmp_path: Path) -> None:
     settings, bound = yaml.safe_load(config.read_text()), site / "bound"
     settings["plugins"]["licences"] = {"profiles": ["online"]}
-    settings |= {"scorer": {"usage_every": "1s", "model_every": "1s"}, "schedule": {"lease": {"enabled": False}}}
+    settings |= {"scorer": {"usage_every": "1s", "model_every": "1s"}, "leader_election": {"enabled": False}}
     with ClusterWriter(plane) as writer:
         for name, watts in (("weak", 30), ("strong", 900), ("medium", 400)):
             writer.create(our_node(name, cpu=8, labels={WATTS: str(watts)}))

@@ -23,7 +23,7 @@ NAMESPACE = "forecast-scheduler"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/forecast-scheduler"
 SETTINGS: dict[str, Any] = {
     "scorer": {"usage_every": "1s", "model_every": "1s", "overview_every": "1s"},
-    "schedule": {"lease": {"duration": "60s", "renew_deadline": "40s", "retry_period": "1s"}},
+    "schedule": {"leader_election": {"duration": "60s", "renew_deadline": "40s", "retry_period": "1s"}},
 }
 
 

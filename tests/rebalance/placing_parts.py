@@ -24,7 +24,7 @@ def by_advisor(live: LiveTwoPeaks, directory: Path, models: Path) -> Iterator[Sc
     """An untouched kube-scheduler, and the advisor for pods that the webhook holds."""
     with ExitStack() as running:
         running.enter_context(webhook_in_front(live.api, live.plane, directory / "webhook", NAMESPACE))
-        settings = {"advise": {"lease": QUICK_LEASE, "gate_timeout": "60s"}}
+        settings = {"advise": {"leader_election": QUICK_LEASE, "gate_timeout": "60s"}}
         process = running.enter_context(
             live.process("advise", directory / "advise", "--models", models, settings=settings)
         )
@@ -43,7 +43,7 @@ def by_advisor(live: LiveTwoPeaks, directory: Path, models: Path) -> Iterator[Sc
 @contextmanager
 def by_schedule(live: LiveTwoPeaks, directory: Path, models: Path) -> Iterator[ScorerProcess]:
     """Our own loop, and no kube-scheduler."""
-    settings = {"schedule": {"lease": QUICK_LEASE}}
+    settings = {"schedule": {"leader_election": QUICK_LEASE}}
     with live.process("schedule", directory / "schedule", "--models", models, settings=settings) as process:
         yield process
 

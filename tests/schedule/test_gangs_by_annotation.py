@@ -52,7 +52,7 @@ def test_a_job_that_states_a_minimum_is_placed_whole_and_once(
     plane: ControlPlane, writer: ClusterWriter, start: Started
 ) -> None:
     writer.create(our_node("small", cpu=3))
-    lease = {"lease": {"enabled": True, "duration": "3s", "renew_deadline": "2s", "retry_period": "250ms"}}
+    lease = {"leader_election": {"enabled": True, "duration": "3s", "renew_deadline": "2s", "retry_period": "250ms"}}
     processes = [start(ready=False, **lease) for _ in range(2)]
     assert eventually(lambda: sum(one.metric("forecast_leader") for one in processes) == 1)
     with Api(plane) as api, groups(plane) as those:

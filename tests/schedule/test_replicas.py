@@ -16,7 +16,7 @@ N_PODS = 400
 
 
 def test_another_takes_over_from_a_leader_that_was_killed_in_a_burst(writer: ClusterWriter, start: Started) -> None:
-    leader, other = _two(start, lease=QUICK_LEASE, bindings_in_flight=4)
+    leader, other = _two(start, leader_election=QUICK_LEASE, bindings_in_flight=4)
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(_fill, writer, N_PODS)
         assert eventually(lambda: leader.metric("forecast_pod_scheduling_seconds_count") > 0), leader.log
@@ -31,7 +31,7 @@ def test_another_takes_over_from_a_leader_that_was_killed_in_a_burst(writer: Clu
 def test_a_leader_that_was_stopped_binds_nothing_by_what_it_saw_before(writer: ClusterWriter, start: Started) -> None:
     """While it stands still the other gives the room to pods that matter more: what the first had decided and not bound
     would be too much on every node."""
-    leader, other = _two(start, lease=QUICK_LEASE, bindings_in_flight=1, preemption={"enabled": False})
+    leader, other = _two(start, leader_election=QUICK_LEASE, bindings_in_flight=1, preemption={"enabled": False})
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(_fill, writer, N_PODS)
         assert eventually(lambda: leader.metric("forecast_pod_scheduling_seconds_count") > 0), leader.log

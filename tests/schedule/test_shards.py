@@ -87,7 +87,7 @@ def test_a_gang_that_fits_only_on_the_nodes_of_all_borrows_them(
 def test_a_replica_with_another_number_of_shards_places_nothing(writer: ClusterWriter, start: Started) -> None:
     (first,) = _sharing(start, 1)
     writer.create_many(our_node(f"node-{i}") for i in range(4))
-    other = start(ready=False, lease=QUICK_LEASE, shards=SHARDS | {"count": 4})
+    other = start(ready=False, leader_election=QUICK_LEASE, shards=SHARDS | {"count": 4})
     assert eventually(lambda: other.metric("forecast_shard_trouble") == 1), other.log
     writer.create_many(our_pod(f"pod-{i}") for i in range(8))
     assert eventually(lambda: bound(writer) == 8), first.log
@@ -101,7 +101,7 @@ def test_a_replica_with_another_number_of_shards_places_nothing(writer: ClusterW
 
 
 def _sharing(start: Started, n: int, **settings: Any) -> list[ScorerProcess]:
-    settings = {"lease": QUICK_LEASE, "shards": SHARDS} | settings
+    settings = {"leader_election": QUICK_LEASE, "shards": SHARDS} | settings
     replicas = [start(ready=False, **settings) for _ in range(n)]
     _wait_until_shared(replicas)
     return replicas

@@ -77,7 +77,7 @@ def advise(
         "scheduler_name": scheduler_name,
         "shadow": shadow,
         "decisions": None if decisions is None else {"log": decisions},
-        "lease": None if leader_elect is None else {"enabled": leader_elect},
+        "leader_election": None if leader_elect is None else {"enabled": leader_elect},
     }
     settings = with_options(shell.settings, {"advise": options, "policies": policies_option(policies)})
     if release:

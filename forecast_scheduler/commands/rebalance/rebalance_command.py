@@ -67,7 +67,7 @@ def rebalance(
     options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
     options |= {
         "mode": mode,
-        "lease": None if leader_elect is None else {"enabled": leader_elect},
+        "leader_election": None if leader_elect is None else {"enabled": leader_elect},
     }
     moment = parse_moment(at)
 

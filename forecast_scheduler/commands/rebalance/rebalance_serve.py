@@ -121,6 +121,6 @@ def _requests_of(scorer: Scorer, uid: str) -> Mapping[str, float] | None:
 
 def _lease(options: RebalanceOptions, kubeconfig: Path | None) -> Lease | None:
     """None = nothing is written, or another replica is not minded."""
-    if options.mode is RebalanceMode.OFF or not options.lease.enabled:
+    if options.mode is RebalanceMode.OFF or not options.leader_election.enabled:
         return None
-    return Lease(api_client(kubeconfig), options.lease)
+    return Lease(api_client(kubeconfig), options.leader_election)

@@ -24,10 +24,10 @@ def leader_lease(
 
     may_lead : see Lease
     """
-    if settings.dry_run or not settings.lease.enabled:
+    if settings.dry_run or not settings.leader_election.enabled:
         return None
     # Connections of its own: a renewal must not wait for anything else.
-    return Lease(api_client(kubeconfig), settings.lease, identity=identity, may_lead=may_lead)
+    return Lease(api_client(kubeconfig), settings.leader_election, identity=identity, may_lead=may_lead)
 
 
 def shard_leases(
@@ -36,9 +36,9 @@ def shard_leases(
     """Return the Leases by which replicas share the nodes; None = one replica places on all nodes."""
     if settings.dry_run or not settings.shards.enabled:
         return None
-    label = LEASES_LABEL, settings.lease.name
+    label = LEASES_LABEL, settings.leader_election.name
     api = api_client(kubeconfig, connections=_LEASE_CONNECTIONS)
-    leases = LeaseSet(api, settings.lease, label=label, identity=identity)
+    leases = LeaseSet(api, settings.leader_election, label=label, identity=identity)
     return ShardLeases(leases, api_client(kubeconfig), leads)
 
 

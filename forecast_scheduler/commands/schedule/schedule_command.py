@@ -104,7 +104,7 @@ def schedule(
         "share_nodes": share_nodes or None,
         "dry_run": dry_run or None,
         "decisions": None if decisions is None else {"log": decisions},
-        "lease": None if leader_elect is None else {"enabled": leader_elect},
+        "leader_election": None if leader_elect is None else {"enabled": leader_elect},
         "shards": None if shards is None else {"enabled": shards},
     }
     settings = with_options(shell.settings, {"schedule": options, "policies": policies_option(policies)})

@@ -89,7 +89,7 @@ def serve(
     leads = leads_by(ours, lease)
     held = shard_leases(ours, kubeconfig, identity, leads) if driver.may_share else None
     # Where replicas share the nodes each of them writes that lives; what only one may do asks `leads`, too.
-    may_write = leads if held is None else partial(held.leases.holds, replica_name(ours.lease, identity))
+    may_write = leads if held is None else partial(held.leases.holds, replica_name(ours.leader_election, identity))
     session = ApiSession(api, connections=ours.bindings_in_flight + _SPARE_CONNECTIONS, may_write=may_write)
 
     with ExitStack() as stack:

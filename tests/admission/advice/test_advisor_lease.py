@@ -12,8 +12,8 @@ from kubernetes import client
 
 from admission.advice import advisor_lease
 from admission.advice.advisor_lease import AdvisorLease
-from admission.webhook_settings import AdviceGateOptions
 from kube.client.api_answer import ApiAnswer, answered, unanswered
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.record import lease_body, read_lease
 from testing.settable_clock import SettableClock
 
@@ -23,13 +23,13 @@ LONG_AGO, FAR_AHEAD = 0.0, 4_000_000_000.0
 class World:
     """What the API server answers to a look: a status and a body, or an exception."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.clock = SettableClock(1000.0)
         self.answer: tuple[int, bytes] | Exception = (404, b"{}")
         self.paths: list[str] = []
         monkeypatch.setattr(advisor_lease, "send", self._send)
         api = client.ApiClient(client.Configuration())
-        self.lease = AdvisorLease(api, AdviceGateOptions(**options), clock=self.clock)
+        self.lease = AdvisorLease(api, LeaseOptions(namespace="ops", name="advisor-2"), alive_for=6, clock=self.clock)
 
     def _send(self, api: client.ApiClient, method: str, path: str, *, seconds: float) -> ApiAnswer:
         assert method == "GET" and 0 < seconds < 5
@@ -49,7 +49,7 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    return World(monkeypatch, lease_namespace="ops", lease_name="advisor-2", alive_for=6)
+    return World(monkeypatch)
 
 
 @pytest.fixture

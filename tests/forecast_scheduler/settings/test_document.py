@@ -59,7 +59,7 @@ def test_norway_is_a_country_and_several_are_a_list(config: Path, text: str, cou
         ("modles: {}", r"unknown key 'modles': did you mean 'models'\?"),
         (
             "zzz: 1",
-            r"unknown key 'zzz': known keys are hot_share, history, time_zone, holiday_country, log_format, serving",
+            r"unknown key 'zzz': known keys are hot_share, history, time_zone, holiday_country, log_format, serving, ",
         ),
         ("replay: {days: many}", r"sets 'replay.days' to 'many': input should be a valid integer"),
         ("replay: {days: 0}", r"sets 'replay.days' to 0: input should be greater than or equal to 1"),

@@ -45,6 +45,18 @@ def test_the_second_port_of_the_autoscaler_takes_no_port_and_no_clients_from_the
     assert (own.port, own.probe_port, own.client_ca) == (6443, None, None)
 
 
+def test_replicas_of_all_commands_elect_their_leader_alike_but_for_the_times_of_advisors() -> None:
+    shared = {"namespace": "ops", "duration": 20, "renew_deadline": 15}
+    own = {"schedule": {"leader_election": {"name": "evening"}}}
+    settings = Settings.model_validate({"leader_election": shared, **own})
+    found = [one.leader_election for one in (settings.schedule, settings.rebalance, settings.autoscale)]
+    assert {(one.namespace, one.duration) for one in found} == {("ops", 20)}
+    names = [one.name for one in found]
+    assert names == ["evening", "forecast-scheduler-rebalancer", "forecast-scheduler-autoscaler"]
+    advisors = settings.advise.leader_election
+    assert (advisors.namespace, advisors.duration, advisors.renew_deadline) == ("ops", 4, 3)
+
+
 def test_options_and_the_environment_win_over_the_shared_group(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("serving: {port: 9000}\n")
     environment = {"FORECAST_SCHEDULER_SCORER__SERVING__PORT": "9001", "FORECAST_SCHEDULER_SERVING__DRAIN": "3s"}

@@ -24,7 +24,7 @@ from testing.watch_lines import pod_line
 from tests.scorer.scorer_at import LiveScorer
 
 HOLDERS = {0: "a", 1: "b", 2: "c"}
-SHARED = {"lease": {"enabled": True}, "shards": {"enabled": True, "count": 3}}
+SHARED = {"leader_election": {"enabled": True}, "shards": {"enabled": True, "count": 3}}
 NAME, JOB = "forecast-scheduler", "job-scheduler"
 UNIT = pod_info("pod", scheduler_name=NAME, owner=Owner("ReplicaSet", "web"), owner_uid="web")
 
