@@ -1,49 +1,37 @@
 """When a CronJob starts Jobs: its schedule in its time zone.
 
 Semantics are those of Kubernetes' CronJob controller, which are ParseStandard of robfig/cron v3: five fields, or
-@hourly and the like, or @every and a duration. Where both days are restricted either will do. Hours that are skipped in
-spring are left out, hours that come twice in autumn count twice.
+@hourly and the like, or @every and a duration. Where both days are restricted either will do. cronsim finds the times
+on the clock on the wall; it treats changes of the clock as Debian does, so here it sees no zone. A time that is skipped
+in spring is left out, one that comes twice in autumn counts twice.
 
-    parse --> CronExpression --times_between--> unix seconds
-
-Minutes of a stretch of time with one offset are compared all at once; only around a change of the offset is it walked
-from one time to the next as robfig does (spec.go).
+Two mistakes of robfig/cron are not repeated: it passes over a day that has no midnight (Beirut, once a year), and over
+half an hour after a change of half an hour (Lord Howe).
 """
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
+from cronsim import CronSim, CronSimError
+from cronsim.cronsim import Field
 
-from base.arrays import Floats, Ints
+from base.arrays import Floats
 from base.errors import InputError
-from profiles.job.cron.schedule_fields import (
-    DAY,
-    DAY_SECONDS,
-    HOUR,
-    MINUTE,
-    MONTH,
-    WEEKDAY,
-    FieldValues,
-    Matcher,
-    changes_of_offset,
-    local_date,
-    next_time,
-    offset,
-    zone_named,
-)
 
-_HOUR: Final = 3600
 _LONGEST: Final = 256
-_SPACE: Final = re.compile(r"[\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
-_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-_PART: Final = re.compile(r"([0-9.]+)(ns|us|µs|μs|ms|s|m|h)")
+_REPEATED: Final = timedelta(hours=3)
+"""Before a moment on the clock on the wall: what comes twice can come again within this time after the moment."""
+
+_DURATION: Final = re.compile(r"(-?)((?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_DURATION: Final = 9.2e9
 """Go's: 292 years."""
@@ -57,17 +45,36 @@ _DESCRIBED: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+_FIELDS: Final = (
+    (Field.MINUTE, "minute", 0, 59),
+    (Field.HOUR, "hour", 0, 23),
+    (Field.DAY, "day of the month", 1, 31),
+    (Field.MONTH, "month", 1, 12),
+    (Field.DOW, "day of the week", 0, 6),
+)
+"""With the lowest and the highest value that robfig/cron takes."""
+
+_PART: Final = re.compile(r"(?:[*?]|[0-9]+|[a-z]{3})(?:-(?:[0-9]+|[a-z]{3}))?(?:/[0-9]+)?", re.ASCII | re.IGNORECASE)
+
+
+@lru_cache(maxsize=1024)
+def zone_named(name: str) -> tzinfo:
+    """By its name in the tz database; '' = UTC. Raises InputError."""
+    if name in ("", "UTC"):
+        return UTC
+    try:
+        if len(name) > 128 or name == "localtime":
+            raise ValueError(name)
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise InputError(f"there is no time zone {name[:64]!r}: write one such as Europe/Berlin") from None
 
 
 @dataclass(frozen=True, slots=True)
 class CronExpression:
-    """zone: the schedule's; every: seconds, of "@every", where nothing else counts; None = the fields say when."""
+    """fields: as cronsim reads them; every: seconds, of "@every", where nothing else counts; None = see the fields."""
 
-    minutes: FieldValues
-    hours: FieldValues
-    days: FieldValues
-    months: FieldValues
-    weekdays: FieldValues
+    fields: str
     zone: tzinfo = UTC
     every: int | None = None
 
@@ -77,7 +84,7 @@ class CronExpression:
         return _parsed(schedule[: _LONGEST + 1], time_zone[:256])
 
     def times_between(self, after: float, until: float, *, anchor: float = 0.0) -> Floats:
-        """(n_times,) unix seconds, ascending: all t with after < t <= until.
+        """(n_times,) unix seconds, ascending: all t with after < t <= until. Not to be changed in place.
 
         anchor : what "@every" counts from: the last start of the CronJob, or its creation
         """
@@ -87,70 +94,37 @@ class CronExpression:
             first = max(1, (begin - origin) // self.every + 1)
             last = (end - origin) // self.every
             return origin + self.every * np.arange(first, last + 1, dtype=np.float64)
-        parts: list[Ints] = []
-        for change in changes_of_offset(self.zone, begin - _HOUR, end):
-            if begin >= change + _HOUR:
-                continue  # passed already
-            if begin < change - 1:
-                parts.append(self._of_one_offset(begin, change - 1))
-                begin = int(parts[-1][-1]) if len(parts[-1]) else begin
-            # An hour that was begun before the change and is cut off after it leads to other times than it should.
-            walked = self._walked(begin, end, beyond=change + _HOUR)
-            parts.append(walked[walked <= end])
-            begin = int(walked[-1]) if len(walked) else end
-        parts.append(self._of_one_offset(begin, end))
-        return np.concatenate(parts).astype(np.float64)
+        return _times_between(self, begin, end)
 
     def next_after(self, at: int) -> int | None:
-        """The next time; None = there is none within five years, or it is "@every", which needs an anchor."""
-        return None if self.every is not None else next_time(self._matcher, self.zone, at)
+        """The next time; None = it never comes, or it is "@every", which needs an anchor."""
+        return None if self.every is not None else next(self._times(at), None)
 
-    # Inside
+    def _times(self, after: int) -> Iterator[int]:
+        """Times later than a moment, without end."""
+        again: list[int] = []  # of an hour that comes twice, the second time
+        wall = datetime.fromtimestamp(after, self.zone).replace(tzinfo=None)
+        for local in CronSim(self.fields, wall - _REPEATED):
+            first, second = (local.replace(tzinfo=self.zone, fold=fold).utcoffset() for fold in (0, 1))
+            if first is None or second is None or first < second:
+                continue  # the clock skips it
+            seconds = local.replace(tzinfo=UTC).timestamp()
+            at = int(seconds - first.total_seconds())
+            while again and again[0] < at:
+                if (earlier := again.pop(0)) > after:
+                    yield earlier
+            if at > after:
+                yield at
+            if first > second:
+                again.append(int(seconds - second.total_seconds()))
 
-    @property
-    def _matcher(self) -> Matcher:
-        return Matcher(
-            self.minutes.values,
-            self.hours.values,
-            self.days.values,
-            self.months.values,
-            self.weekdays.values,
-            is_either_day=not (self.days.is_star or self.weekdays.is_star),
-        )
 
-    def _of_one_offset(self, after: int, until: int) -> Ints:
-        """As times_between, where the offset does not change."""
-        first, last = after // 60 + 1, until // 60
-        if last < first:
-            return np.zeros(0, dtype=np.int64)
-        shift = offset(self.zone, after)
-        if shift % 60:  # before there were time zones
-            walked = self._walked(after, until)
-            return walked[walked <= until]
-        minute, hour, day, month, weekday = _calendar(first, last, shift // 60)
-        day_matches = _is_one_of(self.days, day, 32)
-        weekday_matches = _is_one_of(self.weekdays, weekday, 7)
-        if self.days.is_star or self.weekdays.is_star:
-            day_matches &= weekday_matches
-        else:
-            day_matches |= weekday_matches
-        matches = (
-            day_matches
-            & _is_one_of(self.months, month, 13)
-            & _is_one_of(self.hours, hour, 24)
-            & _is_one_of(self.minutes, minute, 60)
-        )
-        return np.asarray(60 * (first + np.flatnonzero(matches)), dtype=np.int64)
-
-    def _walked(self, after: int, until: int, *, beyond: float = math.inf) -> Ints:
-        """Up to the first that is later than `until`, or not earlier than `beyond`."""
-        found: list[int] = []
-        at: int | None = after
-        while at is not None and at <= until and at < beyond:
-            at = self.next_after(at)
-            if at is not None:
-                found.append(at)
-        return np.array(found, dtype=np.int64)
+@lru_cache(maxsize=8192)
+def _times_between(expression: CronExpression, begin: int, end: int) -> Floats:
+    """Many CronJobs share few schedules, and all are asked about the same hours."""
+    times = np.fromiter(takewhile(lambda at: at <= end, expression._times(begin)), dtype=np.float64)
+    times.flags.writeable = False
+    return times
 
 
 @lru_cache(maxsize=8192)
@@ -161,42 +135,48 @@ def _parsed(schedule: str, time_zone: str) -> CronExpression:
             f"schedule {schedule[:40]!r} is too long, or names a time zone: the zone of a CronJob is in spec.timeZone"
         )
     if schedule.startswith("@every "):
-        return _every(schedule.removeprefix("@every "), zone)
-    fields = [one for one in _SPACE.split(_DESCRIBED.get(schedule, schedule)) if one]
-    if len(fields) != 5 or (schedule.startswith("@") and schedule not in _DESCRIBED):
+        return CronExpression("* * * * *", zone, _seconds(schedule.removeprefix("@every ")))
+    fields = _DESCRIBED.get(schedule, schedule).split()
+    if len(fields) != 5:
         raise InputError(
             f"schedule {schedule[:40]!r} is none: write minute, hour, day, month and weekday, such as 0 3 * * 1-5, "
             f"or one of {', '.join(_DESCRIBED)}, @every 90m"
         )
-    minute, hour, day, month, weekday = fields
-    return CronExpression(
-        MINUTE.values(minute), HOUR.values(hour), DAY.values(day), MONTH.values(month), WEEKDAY.values(weekday), zone
-    )
+    try:
+        read = " ".join(_field(text, *field) for text, field in zip(fields, _FIELDS, strict=True))
+        CronSim(read, datetime.fromtimestamp(0, UTC))
+    except CronSimError as error:
+        raise InputError(f"schedule {schedule[:40]!r}: {error}; write one such as 0 3 * * 1-5") from error
+    return CronExpression(read, zone)
 
 
-def _every(duration: str, zone: tzinfo) -> CronExpression:
-    if not _DURATION.fullmatch(duration):
-        raise InputError(f"{duration[:40]!r} is no duration: write @every and one such as 1h30m")
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(duration))
-    if seconds > _LONGEST_DURATION:
-        raise InputError(f"{duration[:40]!r} is longer than 292 years: write @every and a duration such as 1h30m")
-    every = 1 if duration.startswith("-") else max(1, int(seconds + 1e-9))
-    return CronExpression(MINUTE.every, HOUR.every, DAY.every, MONTH.every, WEEKDAY.every, zone, every)
+def _field(text: str, field: Field, name: str, lowest: int, highest: int) -> str:
+    """A field as cronsim reads it: there Sunday is 7, too, "*/2" is no restriction of days, and "4-4/2" is "4/2"."""
+    parts = []
+    for part in filter(None, text.split(",")):
+        span, slash, step = part.partition("/")
+        if not _PART.fullmatch(part) or any(int(number) > highest for number in re.findall("[0-9]+", span)):
+            raise InputError(
+                f"the {name} of a schedule has {part[:40]!r}: write values from {lowest} to {highest}, such as 5, 1-5, "
+                "*/15 or *"
+            )
+        if span[0] in "*?":
+            span = f"{lowest}-{highest}"
+            if not step or int(step) == 1:
+                return "*"
+        elif slash and "-" not in span:
+            span += f"-{highest}"
+        low, _, high = span.upper().partition("-")
+        parts.append(low if high and field.int(low) == field.int(high) else span + slash + step)
+    return ",".join(parts)
 
 
-@lru_cache(maxsize=64)
-def _calendar(first: int, last: int, shift: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """(n_minutes,) minute, hour, day, month, weekday (0 = Sunday) of minutes since the epoch, shifted by minutes."""
-    local = np.arange(first + shift, last + shift + 1, dtype=np.int64)
-    days, of_day = np.divmod(local, DAY_SECONDS // 60)
-    known, which = np.unique(days, return_inverse=True)
-    dates: list[date] = [local_date(int(day) * DAY_SECONDS) for day in known]
-    day = np.array([one.day for one in dates], dtype=np.int64)[which]
-    month = np.array([one.month for one in dates], dtype=np.int64)[which]
-    return of_day % 60, of_day // 60, day, month, (days + 4) % 7
-
-
-def _is_one_of(field: FieldValues, values: Ints, n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    table = np.zeros(n, dtype=bool)
-    table[list(field.values)] = True
-    return np.asarray(table[values])
+def _seconds(duration: str) -> int:
+    """Of "@every": whole seconds, at least one."""
+    found = _DURATION.fullmatch(duration)
+    seconds = 0.0
+    for number, unit in re.findall(r"([0-9.]+)([a-zµμ]+)", found[2]) if found else ():
+        seconds += float(number) * _UNITS[unit]
+    if not 0 < seconds <= _LONGEST_DURATION and duration != "0":
+        raise InputError(f"{duration[:40]!r} is no duration up to 292 years: write @every and one such as 1h30m")
+    return 1 if found is None or found[1] else max(1, int(seconds + 1e-9))

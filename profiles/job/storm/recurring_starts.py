@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import date
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -27,7 +27,7 @@ from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
-from profiles.job.cron.schedule_fields import offset, unix, zone_named
+from profiles.job.cron.expression import zone_named
 from profiles.job.storm.job_demand import ExpectedBurst
 from profiles.job.storm.remembered_starts import (
     AROUND,
@@ -44,7 +44,6 @@ from profiles.job.storm.remembered_starts import (
 )
 
 _MINUTE: Final = 60
-_EPOCH: Final = date(1970, 1, 1).toordinal()
 _SKEW: Final = 300.0
 """Seconds by which the clock of the API server may be ahead."""
 
@@ -223,8 +222,9 @@ class PastBursts(NodesAndPodsOnly):
 
     def _local_minute(self, at: float) -> int:
         """Since 1970 by the clock on the wall."""
-        return int(at + offset(self._zone, int(at))) // _MINUTE
+        wall = datetime.fromtimestamp(int(at), self._zone).replace(tzinfo=UTC)
+        return int(wall.timestamp()) // _MINUTE
 
     def _unix(self, local: int) -> float:
-        day, minute = divmod(local, DAY_MINUTES)
-        return float(unix(self._zone, date.fromordinal(_EPOCH + day), minute * _MINUTE))
+        wall = datetime.fromtimestamp(local * _MINUTE, UTC)
+        return wall.replace(tzinfo=self._zone).timestamp()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -42,6 +43,48 @@ def test_a_day(schedule: str, expected: list[str]) -> None:
 
 def test_a_time_that_is_rarer_than_changes_of_the_clock_is_found() -> None:
     assert times("0 12 1 1,12 *", "2026-01-15T00:00", "2027-02-01T00:00") == ["12-01 12:00", "01-01 12:00"]
+
+
+def test_clocks_that_change_by_half_an_hour_leave_out_only_what_does_not_exist() -> None:
+    """robfig/cron leaves out 02:00 to 02:29 after the change in autumn, too, though these minutes come once."""
+    zone = ZoneInfo("Australia/Lord_Howe")  # 02:00 is 01:30 again on 2026-04-05, and 02:30 on 2026-10-04
+    schedule = CronExpression.parse("45,15 1,2 * * *", "Australia/Lord_Howe")
+    for day, expected in (
+        ("2026-04-05", ["01:15", "01:45", "01:45", "02:15", "02:45"]),
+        ("2026-10-04", ["01:15", "01:45", "02:45"]),
+    ):
+        midnight = datetime.fromisoformat(day).replace(tzinfo=zone).timestamp()
+        found = schedule.times_between(midnight, midnight + 4 * 3600)
+        assert [f"{datetime.fromtimestamp(t, zone):%H:%M}" for t in found] == expected
+
+
+def test_a_day_without_a_midnight_is_a_day() -> None:
+    """robfig/cron passes over it, unless it looks from a time of that very day."""
+    zone = ZoneInfo("Asia/Beirut")  # 2026-03-29 begins at 01:00, a Sunday
+    friday = datetime(2026, 3, 27, 12, tzinfo=zone).timestamp()
+    found = CronExpression.parse("0 0,5 * * sun", "Asia/Beirut").times_between(friday, friday + 3 * 86_400)
+    assert [f"{datetime.fromtimestamp(t, zone):%d %H:%M}" for t in found] == ["29 05:00"]
+
+
+@pytest.mark.parametrize("schedule", ["0 0 30 2 *", ", * * * *", "+5 * * * *"])
+def test_what_never_comes_or_nobody_writes_is_refused_though_the_api_server_takes_it(schedule: str) -> None:
+    with pytest.raises(InputError, match="schedule"):
+        CronExpression.parse(schedule)
+
+
+def test_the_second_time_of_an_hour_comes_in_its_order() -> None:
+    change = at("2026-10-25T02:00")  # 02:00 to 03:00 come twice
+    parsed = CronExpression.parse("*/20 2 * * *", "Europe/Berlin")
+    twice = [change + 1200 * n for n in range(6)]
+    assert parsed.times_between(change - 1, change + 10_800).tolist() == twice
+    for before, after in pairwise(twice):
+        assert parsed.next_after(int(before)) == after
+
+
+def test_times_are_shared_and_cannot_be_changed() -> None:
+    times = CronExpression.parse("0 3 * * *").times_between(0, 86_400)
+    with pytest.raises(ValueError, match="read-only"):
+        times[0] = 0.0
 
 
 def test_every_so_often_counts_from_the_last_start() -> None:
