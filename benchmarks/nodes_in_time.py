@@ -44,12 +44,12 @@ LEAD_SECONDS: Final = 300.0
 ENOUGH_SECONDS: Final = 10.0
 """A p99 of the wait that counts as no wait: less than a scan of the autoscaler."""
 GUARD_MINUTES: Final = 5
-NEEDED_SECONDS: Final = 4 * 3600.0
+NEEDED_SECONDS: Final = GuardOptions.horizon
 MOST_PRICE: Final = 0.5
 _RISE: Final = 0.01
 
 BUFFERS: Final = BufferOptions(lead=LEAD_SECONDS)
-GUARD: Final = GuardOptions(horizon=NEEDED_SECONDS)
+GUARD: Final = GuardOptions()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,8 +29,8 @@ from testing.rebalancing.random_problems import random_problem, small_size
 OPTIONS = PlanningOptions()
 PLANNERS = {
     "the planner": OPTIONS,
-    "without second thoughts": OPTIONS.replace(improvement_effort=0),
-    "single moves alone": OPTIONS.replace(improvement_effort=0, exchanges_looked_at=0, chains_looked_at=0),
+    "without second thoughts": replace(OPTIONS, improvement_effort=0),
+    "single moves alone": replace(OPTIONS, improvement_effort=0, exchanges_looked_at=0, chains_looked_at=0),
 }
 NEAR = 0.95
 WORTHLESS = 1e-3

@@ -39,7 +39,7 @@ from forecast.fit import fit
 from forecast.history import History
 from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
-from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
+from rebalancer.rebalance_settings import RebalanceOptions
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
     MOVES,
@@ -47,6 +47,7 @@ from rebalancer.trajectory.trajectories import (
     UNTOUCHED,
     MadeMover,
     Trajectories,
+    TrajectoryOptions,
     trajectories,
     trajectory_window,
 )

@@ -11,24 +11,21 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from pydantic import Field
 
-from base.setting_group import SettingGroup
-
-
-class CooldownOptions(SettingGroup):
+@dataclass(frozen=True)
+class CooldownOptions:
     """How long a pod that was moved is left alone."""
 
-    nights: int = Field(default=2, ge=0)
+    nights: int = 2
     """Nights that a pod rests after its first move. Each further move doubles them."""
 
-    longest_nights: int = Field(default=32, ge=1)
+    longest_nights: int = 32
     """Nights that a pod rests at most."""
 
-    no_return_days: int = Field(default=14, ge=1)
-    """Days for which a pod does not go back to a node that it was moved away from."""
+    no_return_days: int = 14
+    """Days for which a pod does not go back to a node that it was moved away from: two of its weeks."""
 
-    remember_days: int = Field(default=28, ge=1)
+    remember_days: int = 28
     """Days after which a move counts no more for the doubling."""
 
 

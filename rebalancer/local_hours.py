@@ -74,6 +74,16 @@ def parse_hours(text: str) -> LocalHours:
     return LocalHours(tuple(one for entry in entries for one in _ranges(entry.split(), text)), text)
 
 
+def checked_hours(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the texts of a setting. Raises ValueError where one cannot be read, as pydantic wants it."""
+    for text in texts:
+        try:
+            parse_hours(text)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+    return texts
+
+
 def _ranges(words: list[str], text: str) -> list[LocalRange]:
     if len(words) > 2:
         raise InputError(f"{' '.join(words)!r} in the hours {text!r} has {len(words)} parts: {_EXAMPLES}")

@@ -23,18 +23,19 @@ Constants = dict[str, dict[str, Any]]
 
 
 def with_constants(options: Options, **values: Any) -> Options:
-    """Return the same options with other constants, as a subclass would have them. KeyError: it has no such constant.
+    """Return the same options with other constants, as a subclass would have them, and other settings.
 
-    values: durations in seconds
+    values: durations in seconds. KeyError: it has no such constant
     """
     made = type(options)
+    settings = {name: values.pop(name) for name in list(values) if name in made.model_fields}
     for name in values:
         if name not in made.__class_vars__:
             raise KeyError(f"{made.__name__} has no constant {name!r}")
     annotations = dict.fromkeys(values, ClassVar[Any])
     body = {"__module__": made.__module__, "__annotations__": annotations, **values}
     other: type[Options] = new_class(made.__name__, (made,), exec_body=lambda space: space.update(body))
-    return other(**dict(options))
+    return other(**{**dict(options), **settings})
 
 
 def split_constants(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Constants]:

@@ -25,7 +25,6 @@ from forecast.published_models import Registry
 from forecast.resources import RESOURCES
 from trainer.audit.finding import Finding, FindingKind
 from trainer.gate.gate_run import apply_gate, run_gate
-from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateReport
 from trainer.gate.reproduction import Reproduction
 from trainer.gate.withheld_resources import withhold
@@ -175,7 +174,7 @@ def train_and_publish(
     now: datetime,
     live: bool = False,
     options: FitOptions | None = None,
-    gate: GateOptions | None = None,
+    force: bool = False,
     backtest: Mapping[str, Any] | None = None,
     findings: Sequence[ModelFinding] = (),
     before_publish: Callable[[], None] = lambda: None,
@@ -186,6 +185,7 @@ def train_and_publish(
 
     now            : aware datetime that the manifest records
     live           : the history was just read from a server: it must be recent, and a night's second run does nothing
+    force          : publish everything as it is, whatever the gate says
     backtest       : figures to publish with the model
     findings       : what does not add up in what was read; published with the model, and added to if the model does not
                      reproduce the last days
@@ -194,12 +194,12 @@ def train_and_publish(
     Raises InputError if there is not enough to learn from or if no resource reproduces the last days, CorruptArtefact
     if no loader would take what was learned, PublishError if the store cannot be written.
     """
-    options, gate, stages = options or FitOptions(), gate or GateOptions(), stages or Stages()
+    options, stages = options or FitOptions(), stages or Stages()
     recipe = f"{installed_version('forecast-scheduler')} {options!r}"
     previous = load_previous(registry, now)
-    readiness = check_ready(history, previous, live_at=now if live else None, force=gate.force)
+    readiness = check_ready(history, previous, live_at=now if live else None, force=force)
     digest = history.digest()
-    if live and not gate.force and previous is not None and _is_done(previous, history, digest, recipe):
+    if live and not force and previous is not None and _is_done(previous, history, digest, recipe):
         version = registry.latest()
         assert version is not None
         _keep_forecasts(registry, previous, version)
@@ -212,14 +212,14 @@ def train_and_publish(
         return fit(known, options, previous=before, progress=progress)
 
     with stages.stage("gate"):
-        report = run_gate(history, previous, fit_model, gate, progress)
+        report = run_gate(history, previous, fit_model, force=force, progress=progress)
     with stages.stage("fit"):
         model = apply_gate(fit_model(history, previous), previous, report)
     model, held = within_limits(model)
     if held:
         logger.warning("forecasts beyond what a node can hold are held to it", extra={"arrays": ", ".join(held)})
     with stages.stage("reproduce"):
-        withheld = withhold(history, model, previous, report, force=gate.force)
+        withheld = withhold(history, model, previous, report, force=force)
         model, report = within_limits(withheld.model)[0], withheld.report  # parts of the model in use, too
     found = not_reproduced(withheld.failed, len(history.services), len(history.nodes))
     short = [*findings, *([] if found is None else [found.short()])]

@@ -168,7 +168,7 @@ def hold_lease(
     store_url: str,
     *,
     clock: Clock = lambda: datetime.now(UTC),
-    seconds: float = 900.0,
+    seconds: float = 300.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[RunLease]:
     """Be the only run that trains for a store, for as long as the block lasts.

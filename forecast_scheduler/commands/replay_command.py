@@ -174,10 +174,9 @@ def _play_forward(
     from forecast_scheduler.commands.fitted_history import fit_options
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.commands.run_replay import play_history, trajectory_table
+    from rebalancer.trajectory.trajectories import TrajectoryOptions
 
-    options, rebalance = shell.settings.replay.trajectory, shell.settings.rebalance
-    if release is not None:
-        options = options.replace(release=release)
+    rebalance = shell.settings.rebalance
     if budget is not None:
         rebalance = rebalance.replace(budget=rebalance.budget.replace(share=budget))
     with shell.progress() as progress:
@@ -189,7 +188,7 @@ def _play_forward(
             lambda before: fit(before, fit_options(shell.settings), progress=progress),
             days=days,
             seed=seed,
-            options=options,
+            options=TrajectoryOptions(release=release or 0.0),
             rebalance=rebalance,
             hot=shell.settings.hot_share,
             progress=progress,

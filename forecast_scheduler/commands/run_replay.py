@@ -18,8 +18,14 @@ from forecast_scheduler.reports.history_tables import rules_table
 from forecast_scheduler.reports.table_format import titled_table
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import scorer_options
-from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
-from rebalancer.trajectory.trajectories import PLACEMENT_AND_MOVES, Trajectories, trajectories, trajectory_window
+from rebalancer.rebalance_settings import RebalanceOptions
+from rebalancer.trajectory.trajectories import (
+    PLACEMENT_AND_MOVES,
+    Trajectories,
+    TrajectoryOptions,
+    trajectories,
+    trajectory_window,
+)
 from scorer.load_scale import percent
 from scorer.replay.by_scorer import ScorerSetup
 from scorer.replay.preparation import FitModel, Prepared, doubled_replicas, forecast_with

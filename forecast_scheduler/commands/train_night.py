@@ -24,7 +24,6 @@ from forecast_scheduler.commands.fitted_history import fit_options
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.settings.document import Settings
 from trainer.audit.examination import account
-from trainer.gate.gate_settings import GateOptions
 from trainer.history.cleaning import CleaningReport
 from trainer.history.files import HistoryFiles
 from trainer.history.moved_file import MovedServices
@@ -171,7 +170,7 @@ def train_night(
             files, known = _load(settings, Path(history), progress)
     with ExitStack() as held:
         places = dict.fromkeys(_resolved(url) for url in ([registry.url] if own is None else [registry.url, own.url]))
-        leases = [held.enter_context(hold_lease(place, seconds=settings.train.lease)) for place in places]
+        leases = [held.enter_context(hold_lease(place)) for place in places]
         if source is not None and own is not None:
             with stages.stage("read"):
                 reading = read_new_days(
@@ -198,7 +197,7 @@ def train_night(
                 now=now,
                 live=prometheus is not None,
                 options=options,
-                gate=GateOptions(**dict(settings.train.gate), force=force),
+                force=force,
                 findings=findings,
                 before_publish=lambda: _check(leases),
                 stages=stages,

@@ -169,7 +169,7 @@ def capacity_lines(figures: Mapping[str, Any]) -> Iterator[str]:
     """What the tables do not say."""
     missing = [rule for rule, nodes in figures["nodes"].items() if nodes is None]
     if missing:
-        yield f"{', '.join(missing)}: no number, the search ends before the target holds (setting capacity.most)"
+        yield f"{', '.join(missing)}: no number, the search ends before the target holds (10 times the recorded nodes)"
     staying = [f"{name} {percent(share)}" for name, share in figures["stays_on_nodes"].items() if share >= _NOTABLE]
     if staying:
         yield (

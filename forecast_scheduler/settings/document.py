@@ -29,7 +29,7 @@ from kube.leader_election.lease_options import LeaderElectionOptions
 from placement.node_rule_settings import NodeRuleOptions
 from placement.plugin_options import PluginOptions
 from profiles.schedule_settings import ScheduleSettings
-from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
+from rebalancer.rebalance_settings import RebalanceOptions
 from serving.server_settings import ServingOptions
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 
@@ -62,13 +62,13 @@ class ModelsSettings(SettingGroup):
     """Where models are published and which of them are trusted."""
 
     location: str = "models"
-    """Where models are published: a directory or any fsspec URL, for instance s3://bucket/models."""
+    """Directory or fsspec URL of the models, for instance s3://bucket/models; `--models`."""
 
     private_key: Path | None = None
-    """PEM file with an ed25519 private key; if set, `train` signs what it publishes."""
+    """PEM file with the ed25519 key with which `train` signs models. None: it signs none."""
 
     public_key: Path | None = None
-    """PEM file with ed25519 public keys; if set, a model without a valid signature of one of them is refused."""
+    """PEM file of ed25519 keys; only models signed by one of them are loaded. None: all are."""
 
     keep: int = Field(default=7, ge=2)
     """Versions kept for rollback, the one in use among them."""
@@ -78,12 +78,10 @@ class ReplaySettings(SettingGroup):
     """What `replay` does unless its options say otherwise."""
 
     days: int = Field(default=7, ge=1, le=14)
-    """Days played back. At most 14: as many as the model has dated profiles for."""
+    """Days played back; `--days`."""
 
     seed: int = Field(default=0, ge=0)
-    """Order in which the pods arrive."""
-
-    trajectory: TrajectoryOptions = Field(default_factory=TrajectoryOptions)
+    """Seed of the order in which pods arrive; `--seed`."""
 
 
 class Settings(SettingGroup):

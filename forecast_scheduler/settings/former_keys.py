@@ -53,9 +53,74 @@ _RENAMED_TO_SHARED: Final[dict[str, str]] = {
     **{f"autoscale.external_metrics.{key}": f"autoscale.external_metrics.serving.{key}" for key in _SERVER},
 }
 
+_COST = "what a move costs is constant; annotations say which pods move rather not, or never"
+_WINDOW = "how the valley of the load is found is constant; rebalance.window.peak_hours keeps hours free of moves"
+_UNFORESEEN = "what counts as unforeseen and as insensitive is constant; rebalance.unforeseen.per_day limits the moves"
+_TRUST = "how nights are graded is constant"
+_EXECUTION = "it is constant; rebalance.execution.parallel and ready_deadline say how moves are carried out"
+_REQUESTS = "how requests are recommended is constant: benchmarks chose it"
+_RESIZES = "when a pod is resized is constant; requests.resize.service_share limits the resizes of a service"
+
 # Sections prometheus, train, replay, capacity, requests, rebalance and autoscale.
 _REMOVED_AROUND_MODELS: Final[dict[str, str]] = {
-    # one line a key
+    "autoscale.act_every": "buffers, marks and requests are looked at every 60 s",
+    "autoscale.buffers.margin": "a buffer covers 0.5 standard deviations of the error",
+    "autoscale.guard.fill": "when the guard marks nodes is constant; autoscale.guard.most_share limits the marks",
+    "autoscale.guard.horizon": "the guard looks 4 hours ahead",
+    "autoscale.guard.margin": "when the guard marks nodes is constant; autoscale.guard.most_share limits the marks",
+    "autoscale.guard.slack": "when the guard marks nodes is constant; autoscale.guard.most_share limits the marks",
+    "autoscale.replicas.fresh": "a load is served for 120 s after it was computed",
+    "capacity.most": "the search ends at 10 times the recorded nodes",
+    "prometheus.compress": "answers are never compressed: inside a cluster that costs more than it saves",
+    "prometheus.first_patience": "a run's first request is repeated for 15 s, or for a shorter prometheus.patience",
+    "rebalance.cooldown": "how long a moved pod rests is constant: 2 nights, twice as many after each further move",
+    "rebalance.cost.default_startup": _COST,
+    "rebalance.cost.lost_hour": _COST,
+    "rebalance.cost.move": _COST,
+    "rebalance.cost.priority": _COST,
+    "rebalance.cost.qos": _COST,
+    "rebalance.cost.rather_not": _COST,
+    "rebalance.cost.share": _COST,
+    "rebalance.cost.startup": _COST,
+    "rebalance.cost.young": _COST,
+    "rebalance.cost.young_for": _COST,
+    "rebalance.execution.keep_plans": _EXECUTION,
+    "rebalance.execution.max_elsewhere": _EXECUTION,
+    "rebalance.execution.pin": _EXECUTION,
+    "rebalance.execution.refusal_deadline": _EXECUTION,
+    "rebalance.execution.retry": _EXECUTION,
+    "rebalance.horizon": "a plan looks 24 hours ahead, until the next one",
+    "rebalance.planning": "how hard the planner looks for moves was measured, and is constant",
+    "rebalance.trust.bad_nights": _TRUST,
+    "rebalance.trust.coverage": _TRUST,
+    "rebalance.trust.least_gain": _TRUST,
+    "rebalance.trust.least_share": _TRUST,
+    "rebalance.trust.newly_hot_share": _TRUST,
+    "rebalance.unforeseen.calm_readings": _UNFORESEEN,
+    "rebalance.unforeseen.least_replicas": _UNFORESEEN,
+    "rebalance.unforeseen.most_cost": _UNFORESEEN,
+    "rebalance.unforeseen.per_service": _UNFORESEEN,
+    "rebalance.unforeseen.readings": _UNFORESEEN,
+    "rebalance.window.flat_hours": _WINDOW,
+    "rebalance.window.flat_share": _WINDOW,
+    "rebalance.window.freeze": _WINDOW,
+    "rebalance.window.peak_share": _WINDOW,
+    "rebalance.window.shortest": _WINDOW,
+    "rebalance.window.valley_share": _WINDOW,
+    "replay.trajectory": "a model is fitted each night; releases are given by `replay --trajectory --release`",
+    "requests.carried": _REQUESTS,
+    "requests.clock_pays": _REQUESTS,
+    "requests.errors": _REQUESTS,
+    "requests.least_quantile": _REQUESTS,
+    "requests.quiet_discount": _REQUESTS,
+    "requests.resize.hold": _RESIZES,
+    "requests.resize.lead": _RESIZES,
+    "requests.resize.least_change": _RESIZES,
+    "requests.resize.margin": _RESIZES,
+    "requests.resize.parallel": _RESIZES,
+    "requests.resize.retry": _RESIZES,
+    "train.gate": "the gate's limits are constants; `train --force` publishes a model all the same",
+    "train.lease": "a run that was killed keeps others out for 5 minutes",
 }
 
 # Sections scorer, extender, schedule, node_rules, advise and webhook.

@@ -9,50 +9,42 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from base.setting_group import Duration, SettingGroup
+from base.setting_group import SettingGroup
 from extender.answer_settings import AnswerOptions, ExtenderServiceOptions, RemoteScorerOptions
 from forecast_scheduler.settings.policy_place import CONFIG_MAP, namespace_and_name
 from placement.decisions.decision_settings import DecisionOptions
 from scorer.options import ScoringOptions
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.server_settings import ServingOptions
-from trainer.gate.gate_settings import GateLimits
 
 
 class TrainSettings(SettingGroup):
     """How `train` runs, and where its figures go."""
 
-    gate: GateLimits = Field(default_factory=GateLimits)
-
     keep_days: int = Field(default=100, ge=7)
-    """Days kept in our own history. A fit looks at 91."""
-
-    lease: Duration = Field(default=900, ge=10)
-    """How long a run that was killed keeps others out. Running ones renew it."""
+    """Days kept in our own history. A fit uses 91."""
 
     metrics_file: Path | None = None
-    """File of figures for the textfile collector of node-exporter; `--metrics`."""
+    """File of the run's figures for node-exporter's textfile collector; `--metrics`."""
 
     pushgateway: str | None = None
     """URL of a Pushgateway that gets the same figures; `--pushgateway`."""
 
     peaks_report: Path | None = None
-    """Page of predicted against actual peaks, written after each run (docs/operate/dashboards.md).
-    See also scorer.report."""
+    """HTML page of predicted and actual peaks, written after each run (docs/operate/dashboards.md)."""
 
     backend: str | None = None
-    """Backend of joblib that runs per-series work: loky (processes here), threading, dask. None: this process;
-    `--backend`."""
+    """joblib backend for the work per series: loky, threading or dask. None: this process; `--backend`."""
 
     jobs: int = Field(default=-1, ge=-1)
-    """Pieces of work at once with a backend; -1: as many as it offers; `--jobs`."""
+    """Pieces of work at once with a backend; -1: as many as it has; `--jobs`."""
 
     dask_scheduler: str | None = None
-    """Address of an existing Dask cluster, for instance tcp://dask:8786; with backend dask; `--dask-scheduler`."""
+    """Address of a Dask cluster for the backend dask, for instance tcp://dask:8786; `--dask-scheduler`."""
 
     foundation_model: Path | None = None
-    """Local .onnx file, or a directory that holds one: one more predictor (docs/extend/foundation-models.md). Nothing
-    is downloaded. Other commands that fit use it, too; `--foundation-model`."""
+    """Local .onnx file or its directory, one more predictor (docs/extend/foundation-models.md); `--foundation-model`.
+    """
 
     @field_validator("jobs")
     @classmethod

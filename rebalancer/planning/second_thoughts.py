@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -130,8 +131,10 @@ def improve(draft: Draft, heat_before: float, most_worth: float) -> None:
 
 def _hasty(options: PlanningOptions) -> PlanningOptions:
     """Many trials that look at little find more than a few that look at all."""
-    return options.replace(
-        exchanges_looked_at=options.exchanges_looked_at // HASTE, chains_looked_at=options.chains_looked_at // HASTE
+    return replace(
+        options,
+        exchanges_looked_at=options.exchanges_looked_at // HASTE,
+        chains_looked_at=options.chains_looked_at // HASTE,
     )
 
 

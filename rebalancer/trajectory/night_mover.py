@@ -11,7 +11,7 @@ from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from rebalancer.cooldown import may_move, nodes_left
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Budget, PlannedPods, Problem
-from rebalancer.rebalance_settings import RebalanceOptions
+from rebalancer.rebalance_settings import PlanningOptions, RebalanceOptions
 from rebalancer.trajectory.daily_outlook import LooksAhead
 from rebalancer.trajectory.play import NIGHT_SLOT, PlayedMove, Relocation
 from scorer.replay.recording import Recording
@@ -27,13 +27,14 @@ class NightMover:
         recording: Recording,
         namespace: Ints,
         options: RebalanceOptions,
+        planning: PlanningOptions,
     ) -> None:
         """
         namespace : (n_services,) number of the namespace of each service
-        options   : horizon, planning, budget, cooldown and the cost of every move count here
+        options   : horizon, budget, cooldown and the cost of every move count here
         """
         self._looks_ahead, self._recording, self._namespace = looks_ahead, recording, namespace
-        self._options = options
+        self._options, self._planning = options, planning
 
     def relocate(
         self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
@@ -42,7 +43,7 @@ class NightMover:
         if slot % SLOTS_PER_DAY != NIGHT_SLOT or not len(pods):
             return ()
         problem = self.problem(slot, cluster, pods, past)
-        return [Relocation(int(pods[move.pod]), move.target) for move in plan(problem, self._options.planning).moves]
+        return [Relocation(int(pods[move.pod]), move.target) for move in plan(problem, self._planning).moves]
 
     def problem(
         self, slot: int, cluster: RunningCluster, pods: Ints, past: Mapping[int, Sequence[PlayedMove]]

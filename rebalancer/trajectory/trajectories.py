@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from base.arrays import Floats, Ints
 from base.progress import Progress, silent
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
-from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
+from rebalancer.rebalance_settings import PlanningOptions, RebalanceOptions
 from rebalancer.trajectory.daily_outlook import (
     ByForecast,
     ByLastWeek,
@@ -56,6 +56,24 @@ RULES: Final = (UNTOUCHED, PLACEMENT, MOVES, PLACEMENT_AND_MOVES, CLAIRVOYANT)
 
 MadeMover = Callable[[Recording, int], Mover]
 """Makes a mover of other tools from a recording and a seed."""
+
+
+@dataclass(frozen=True)
+class TrajectoryOptions:
+    """What is played. Plans follow the settings `rebalance`, with the planning of these options.
+
+    release    : share of the services that is released each day at 04:00, in addition to the recorded releases: all
+                 their pods are placed anew, in random order
+    forecast   : by what the rules `placement`, `moves` and `placement_and_moves` decide: a model that is fitted on the
+                 days before, or the week before as it was
+    fit_nights : nights between two fits of a model; 1, as the trainer does
+    planning   : fewer second thoughts than the rebalancer has, since many plans are made in a row
+    """
+
+    release: float = 0.0
+    forecast: Literal["model", "last_week"] = "model"
+    fit_nights: int = 1
+    planning: PlanningOptions = field(default_factory=lambda: PlanningOptions(improvement_effort=10))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +179,10 @@ def trajectories(
         if by_regression:
             known, recording = completed, record(completed, pod_usage, window, hot)
     forecasts: DailyForecasts = by_models if options.forecast == "model" else ByLastWeek(known, window, recording)
-    rebalance = rebalance.replace(planning=rebalance.planning.replace(improvement_effort=options.improvement_effort))
     releases = daily_releases(recording, days, options.release, seed)
     namespace = _namespaces(history)
-    played = {
-        name: made for name, made in _rules(recording, forecasts, namespace, seed, rebalance).items() if name in rules
-    }
+    ours = _rules(recording, forecasts, namespace, seed, rebalance, options.planning)
+    played = {name: made for name, made in ours.items() if name in rules}
     played |= {name: (lambda: Native(ties(seed)), partial(mover, recording, seed)) for name, mover in others.items()}
     by_rule = {
         name: play_days(recording, rule(), mover(), releases, seed=seed, progress=progress, stage=f"trajectory: {name}")
@@ -184,6 +200,7 @@ def _rules(
     namespace: Ints,
     seed: int,
     rebalance: RebalanceOptions,
+    planning: PlanningOptions,
 ) -> Mapping[str, _Made]:
     """How each rule places and moves."""
     # Whatever scales, the truth knows when: pods to come count on all nodes that could take them.
@@ -199,12 +216,12 @@ def _rules(
         return ByCurves(truth, recording.capacity, jobs=true_runs(recording))
 
     def planned() -> Mover:
-        return NightMover(ByForecast(forecasts, recording), recording, namespace, rebalance)
+        return NightMover(ByForecast(forecasts, recording), recording, namespace, rebalance, planning)
 
     def planned_by_truth() -> Mover:
         # The truth has no error to guard against.
-        exact = rebalance.replace(planning=rebalance.planning.replace(guarded_margin=0.0))
-        return NightMover(ByTruth(recording, truth), recording, namespace, exact)
+        exact = replace(planning, guarded_margin=0.0)
+        return NightMover(ByTruth(recording, truth), recording, namespace, rebalance, exact)
 
     return {
         UNTOUCHED: (native, NoMover),

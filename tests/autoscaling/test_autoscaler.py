@@ -88,7 +88,7 @@ class World:
             self.pods,
             Session(),
             hands,
-            AutoscaleOptions(act_every=60),
+            AutoscaleOptions(),
             leads=lambda: self.leads,
             steady=lambda: self.steady,
         )
@@ -154,7 +154,7 @@ class NeverDone:
 
 
 def test_a_hand_that_does_not_end_is_stopped_and_the_loads_go_on() -> None:
-    session, options = NeverDone(), AutoscaleOptions(act_every=60)
+    session, options = NeverDone(), AutoscaleOptions()
     hands, tables = [Noting("buffers")], live_tables()
     autoscaler = Autoscaler(tables, Measured(), session, hands, options, leads=lambda: True, turn=0.0)
     autoscaler.step()
@@ -164,7 +164,7 @@ def test_a_hand_that_does_not_end_is_stopped_and_the_loads_go_on() -> None:
 
 def test_at_the_end_what_a_hand_is_at_is_stopped_first() -> None:
     session, hand = NeverDone(), Noting("buffers")
-    options = AutoscaleOptions(act_every=60)
+    options = AutoscaleOptions()
     autoscaler = Autoscaler(live_tables(), None, session, [hand], options, leads=lambda: True, turn=600.0)
     stepping = threading.Thread(target=autoscaler.step)
     stepping.start()

@@ -36,6 +36,7 @@ from profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
 from rebalancer.execution.wire_seen import deployment_seen
 from scheduler.gangs.group_decoding import POD_GROUPS
 from tenants.elastic_quota import WATCHED_QUOTAS
+from testing.constants import with_constants
 from tests.autoscaling.live_services import PODS
 from tests.autoscaling.requests.made_up_ahead import at, evening_ahead
 from tests.contracts.absurd import ANNOTATIONS, VALUES, absurd, honest
@@ -129,7 +130,7 @@ class _ApiServer:
 def _lived_through(absurd_pod: bytes | None, n_pods: int = 40) -> list[Mapping[str, Manifest]]:
     """The honest pods after a resize by night, and after all was taken back."""
     server = _ApiServer(n_pods, absurd_pod)
-    options = RequestOptions(resize=ResizeOptions(enabled=True, service_share=1.0, parallel=1000))
+    options = RequestOptions(resize=with_constants(ResizeOptions(), enabled=True, service_share=1.0, parallel=1000))
     hand = ResizeHand(server, options, free=lambda: {f"n{i}": (1000.0, 2.0**50) for i in range(10)}, hot=HOT_SHARE)
     seen: list[Mapping[str, Manifest]] = []
     for work in (hand.act(evening_ahead((CART,), replicas=n_pods + 1.0), at(3)), hand.retreat()):

@@ -17,6 +17,7 @@ from kube.session.api_session import ApiSession
 from rebalancer.execution.plan_executor import Executor
 from rebalancer.execution.plan_records import PlanRecords
 from rebalancer.rebalance_settings import ExecutionOptions
+from testing.constants import with_constants
 
 When = Literal["never", "before", "after"]
 
@@ -45,7 +46,9 @@ def main(kubeconfig: Path, when: When, patience: float) -> None:
     when     : the process dies then, at its first write
     patience : refusal_deadline and ready_deadline
     """
-    options = ExecutionOptions(parallel=1, pin=0.1, retry=1, refusal_deadline=patience, ready_deadline=patience)
+    options = with_constants(
+        ExecutionOptions(), parallel=1, pin=0.1, retry=1.0, refusal_deadline=patience, ready_deadline=patience
+    )
     session = ApiSession(api_client(kubeconfig))
     session.start()
     requests = DeadlyRequests(session, when)

@@ -12,6 +12,7 @@ from placement.disruption_budgets import DisruptionBudgets
 from rebalancer.plan_maker import MadePlan, OverloadRelief, PlanSources
 from rebalancer.rebalance_settings import BudgetOptions, CostOptions, RebalanceOptions, UnforeseenOptions
 from scorer.load_scale import percent
+from testing.constants import with_constants
 from tests.rebalancer.hot_cluster import NODES, hot_cluster, maker_of, pods_on_the_first_node, ready
 from tests.scorer.live_cluster import at, pod_of, service
 from tests.scorer.scorer_at import LiveScorer
@@ -134,7 +135,7 @@ def test_the_age_of_a_pod_is_that_of_now_and_not_of_the_half_hour_that_the_windo
 def test_a_new_process_learns_start_up_times_from_the_pods_that_are_there() -> None:
     """Nothing of them is kept: each pod says since when it has a node, and since when it is ready."""
     costly = RebalanceOptions(
-        budget=BudgetOptions(share=0.5), cost=CostOptions(startup=100, default_startup=86_400)
+        budget=BudgetOptions(share=0.5), cost=with_constants(CostOptions(), startup=100.0, default_startup=86_400.0)
     )  # of a service of which nothing is known no pod is worth moving
     made = maker_of(hot_cluster(size=16.0), options=costly).for_tonight()
     assert made is not None and made.moves

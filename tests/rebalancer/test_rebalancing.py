@@ -27,6 +27,7 @@ from rebalancer.rebalance_settings import (
     UnforeseenOptions,
 )
 from rebalancer.rebalancing import Rebalancing
+from testing.constants import with_constants
 from tests.rebalancer.execution.small_cluster import SmallCluster
 from tests.rebalancer.hot_cluster import NODES, hot_cluster
 from tests.scorer.live_cluster import at
@@ -148,7 +149,7 @@ def test_a_night_is_graded_once_it_has_been_lived_through() -> None:
 
 
 def test_after_two_bad_nights_it_only_plans_and_says_why() -> None:
-    world = World(RebalanceMode.SHADOW, trust=TrustOptions(least_gain=0.1))
+    world = World(RebalanceMode.SHADOW, trust=with_constants(TrustOptions(), least_gain=0.1))
     world.options = world.options.replace(mode=RebalanceMode.ON)
     world.start()
     _lives(world.tested, dict.fromkeys(NODES, 0.1), 0.01)  # the evening was cool: nothing was gained
@@ -298,7 +299,7 @@ def test_without_a_forecast_it_looks_again_soon() -> None:
 
 
 def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> None:
-    world = World(RebalanceMode.ON, hour=19.0, unforeseen=UnforeseenOptions(readings=3))
+    world = World(RebalanceMode.ON, hour=19.0, unforeseen=with_constants(UnforeseenOptions(), readings=3))
     for number in range(6):
         world.tested.measure({"node-0": 60.0, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0})
         world.tested.scorer.tables.refresh_overview()

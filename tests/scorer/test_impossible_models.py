@@ -27,7 +27,6 @@ from testing.app_client import AppClient
 from tests.scorer.live_cluster import loaded, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 from tests.synthetic import synthetic_history
-from trainer.gate.gate_settings import GateOptions
 from trainer.nightly import train_and_publish
 
 NOW = datetime(2026, 5, 19, 2, tzinfo=UTC)
@@ -228,9 +227,7 @@ def test_forecasts_beyond_what_a_node_can_hold_are_published_held_to_it(
         return replace(model(), usage_dated=usage, correction=model().correction * np.float32(1e6))
 
     monkeypatch.setattr("trainer.nightly.fit", fit_much)
-    night = train_and_publish(
-        synthetic_history(n_days=15), Registry(str(tmp_path)), now=NOW, gate=GateOptions(force=True)
-    )
+    night = train_and_publish(synthetic_history(n_days=15), Registry(str(tmp_path)), now=NOW, force=True)
     published = model_of(Registry(str(tmp_path)).load(), NOW)
     assert night.published and published.correction.max() <= 1_000
     np.testing.assert_array_equal(published.usage_dated[1:], model().usage_dated[1:])

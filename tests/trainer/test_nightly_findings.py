@@ -19,7 +19,6 @@ from forecast.resources import CPU, RESOURCES
 from tests.trainer.gate.test_reproduction import history, model, with_cpu
 from trainer import nightly
 from trainer.audit.finding import Finding, FindingKind
-from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateVerdict
 from trainer.nightly import Night, train_and_publish
 
@@ -32,9 +31,7 @@ def night(registry: Registry, found: PeakModel, monkeypatch: pytest.MonkeyPatch,
         return found
 
     monkeypatch.setattr(nightly, "fit", fit)
-    return train_and_publish(
-        history(), registry, now=NOW, live=True, gate=GateOptions(force=force), findings=[CLOCK.short()]
-    )
+    return train_and_publish(history(), registry, now=NOW, live=True, force=force, findings=[CLOCK.short()])
 
 
 @pytest.fixture

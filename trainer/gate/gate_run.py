@@ -15,7 +15,6 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 from trainer.gate.evidence import GateEvidence, compare, evaluation_days, node_only
-from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict, judge
 from trainer.gate.withheld_resources import keep_resource, widen_resource
 
@@ -26,6 +25,9 @@ _FEWEST_DAYS_BEFORE = 7
 """Before a week is known, a model leans on what similar services use: too early for comparisons."""
 
 _NOTHING = "neither services nor nodes were measured and forecast on the days since the cut-off of the model in use"
+
+_EVALUATION_DAYS = 7
+"""The last days after the cut-off that are compared: one of each weekday."""
 
 _DAYS_LOOKED_AT = 28
 """Days on which a resource is looked for in the usage of pods, before it counts as measured by node only."""
@@ -57,7 +59,8 @@ def run_gate(
     history: History,
     current: PeakModel | None,
     fit_model: FitModel,
-    options: GateOptions = GateOptions(),  # noqa: B008 - frozen
+    *,
+    force: bool = False,
     progress: Progress = silent,
 ) -> GateReport:
     """Judge tonight's recipe against the model in use; fits once at the cut-off of the latter.
@@ -65,21 +68,22 @@ def run_gate(
     history   : everything that is known tonight
     current   : the model in use; None = there is none
     fit_model : tonight's recipe
+    force     : publish everything as it is
     """
     progress("gate", 0, 1)
-    why, evidence = _evidence(history, current, fit_model, options)
+    why, evidence = _evidence(history, current, fit_model)
     tonight = history.days[-1] + timedelta(days=1)
     results = {
         resource.name: judge(
             resource.name,
             evidence.get(resource.name),
-            options,
+            force=force,
             previous=_previous(current, resource.name, history),
             same_night=current is not None and current.first_day >= tonight,
             why_nothing=why or _NOTHING,
             measured_share=float(share),
         )
-        for resource, share in zip(RESOURCES, _measured(history, current, options), strict=True)
+        for resource, share in zip(RESOURCES, _measured(history, current), strict=True)
     }
     progress("gate", 1, 1)
     return GateReport(results, current.first_day if current is not None else None)
@@ -99,16 +103,14 @@ def apply_gate(candidate: PeakModel, current: PeakModel | None, report: GateRepo
     return replace(model, info={**model.info, "gate": report.to_json()["resources"]})
 
 
-def _evidence(
-    history: History, current: PeakModel | None, fit_model: FitModel, options: GateOptions
-) -> tuple[str, dict[str, GateEvidence]]:
+def _evidence(history: History, current: PeakModel | None, fit_model: FitModel) -> tuple[str, dict[str, GateEvidence]]:
     """Why there is nothing to compare ("" = there is), and the figures."""
     if current is None:
         return "no model is in use", {}
     cut_off = current.first_day
     if current.calendar != history.calendar:
         return "the time zone or the holidays are not those of the model in use", {}
-    days = evaluation_days(history, cut_off, options.evaluation_days)
+    days = evaluation_days(history, cut_off, _EVALUATION_DAYS)
     if not days:
         return f"no day has passed since the cut-off of the model in use, {cut_off}", {}
     if cut_off not in history.days:
@@ -123,10 +125,10 @@ def _evidence(
     return "", compare(history, current, refitted, days)
 
 
-def _measured(history: History, current: PeakModel | None, options: GateOptions) -> Floats:
+def _measured(history: History, current: PeakModel | None) -> Floats:
     """`measured_share` where there are days to look at, else NaN: (n_resources,)."""
     if current is not None and current.calendar == history.calendar:
-        days = evaluation_days(history, current.first_day, options.evaluation_days)
+        days = evaluation_days(history, current.first_day, _EVALUATION_DAYS)
         if days:
             return measured_share(history, current, days)
     return np.full(len(RESOURCES), np.nan)

@@ -6,7 +6,7 @@
       and < that of the seasonal naive, and bounds hold     PASSED              new arrays
     bounds fail, those of the model in use, too,
       and the loss is <= 1.02 x that of the model in use    WIDENED             new arrays, wider bounds: a new world
-    held back for `max_held_back_nights` nights             WIDENED             new arrays, wider bounds
+    held back for 3 nights                                  WIDENED             new arrays, wider bounds
     otherwise, and where most of what the model in use
       knows was not measured since                          HELD_BACK           arrays of the model in use
 
@@ -29,8 +29,12 @@ from scipy.stats import binom
 
 from forecast.backtest import BacktestScore
 from trainer.gate.evidence import GateEvidence
-from trainer.gate.gate_settings import GateOptions
 
+_WORSE_THAN_CURRENT = 0.02  # share by which the loss may exceed that of the model in use: within the noise of a week
+_FEWEST_FOR_NAIVE = 20  # series-days; with fewer the seasonal naive is noise. A night of 20 services must suffice
+_LOWEST_COVERAGE = 0.85  # of peaks by the 0.95 bounds; one week of a small cluster comes down to this by chance
+_HIGHEST_COVERAGE = 0.995  # above it the report says that the bounds are too wide
+_MOST_HELD_BACK_NIGHTS = 3  # the model in use ages: after these, a new one with wider bounds is the lesser harm
 _SLACK = 0.05  # bounds fail when so few peaks covered are this unlikely at the lowest coverage allowed
 _FEWEST_FOR_UPPER_END = 200
 _LEAST_WIDENING, _MOST_WIDENING = 1.1, 4.0
@@ -148,8 +152,8 @@ def total_loss(score: BacktestScore) -> float:
 def judge(
     resource: str,
     evidence: GateEvidence | None,
-    options: GateOptions = GateOptions(),  # noqa: B008 - frozen
     *,
+    force: bool = False,
     previous: GateResult | None = None,
     same_night: bool = False,
     why_nothing: str = "no day to compare",
@@ -157,6 +161,7 @@ def judge(
 ) -> GateResult:
     """The verdict on one resource.
 
+    force          : publish everything as it is
     evidence       : None = nothing could be compared, for the reason `why_nothing`
     previous       : the verdict stored with the model in use
     same_night     : the model in use has tonight's cut-off already
@@ -164,11 +169,11 @@ def judge(
     """
     if measured_share < _LEAST_MEASURED:
         found = f"only {measured_share:.0%} of what it knows was measured on the days since its cut-off"
-        result = _hold_back(resource, found, _LEAST_WIDENING, options, previous)
+        result = _hold_back(resource, found, _LEAST_WIDENING, previous)
     elif evidence is None or not math.isfinite(total_loss(evidence.candidate)):
-        result = _without_evidence(resource, options, previous, same_night, why_nothing)
+        result = _without_evidence(resource, previous, same_night, why_nothing)
     else:
-        result = _with_evidence(resource, evidence, options, previous)
+        result = _with_evidence(resource, evidence, previous)
         result = replace(
             result,
             candidate=evidence.candidate,
@@ -176,7 +181,7 @@ def judge(
             naive=evidence.naive,
             days=evidence.days,
         )
-    if options.force:
+    if force:
         if result.verdict in (GateVerdict.HELD_BACK, GateVerdict.WIDENED):
             reason = f"published as it is because it was forced; else: {result.reason}"
         else:
@@ -185,18 +190,14 @@ def judge(
     return result
 
 
-def _without_evidence(
-    resource: str, options: GateOptions, previous: GateResult | None, same_night: bool, why_nothing: str
-) -> GateResult:
+def _without_evidence(resource: str, previous: GateResult | None, same_night: bool, why_nothing: str) -> GateResult:
     """Nothing new is known: what was held back stays so within its limit, and a night run twice ends the same."""
     if previous is not None and same_night and previous.verdict in (GateVerdict.HELD_BACK, GateVerdict.WIDENED):
         return replace(previous, reason=_once("decided earlier tonight: ", previous.reason))
     if previous is not None and previous.verdict is GateVerdict.HELD_BACK:
-        if previous.held_back_nights < options.max_held_back_nights:
+        if previous.held_back_nights < _MOST_HELD_BACK_NIGHTS:
             nights = previous.held_back_nights + 1
-            reason = (
-                f"held back as last night ({nights} of at most {options.max_held_back_nights} nights): {why_nothing}"
-            )
+            reason = f"held back as last night ({nights} of at most {_MOST_HELD_BACK_NIGHTS} nights): {why_nothing}"
             return GateResult(resource, GateVerdict.HELD_BACK, reason, held_back_nights=nights)
         reason = (
             f"published after {previous.held_back_nights} nights of being held back, with bounds {_LEAST_WIDENING:g} "
@@ -206,43 +207,39 @@ def _without_evidence(
     return GateResult(resource, GateVerdict.NOTHING_TO_COMPARE, f"published, nothing to compare: {why_nothing}")
 
 
-def _with_evidence(
-    resource: str, evidence: GateEvidence, options: GateOptions, previous: GateResult | None
-) -> GateResult:
+def _with_evidence(resource: str, evidence: GateEvidence, previous: GateResult | None) -> GateResult:
     ours, current, naive = total_loss(evidence.candidate), total_loss(evidence.current), total_loss(evidence.naive)
     n = evidence.candidate.n
-    bounds_fail = _too_low(evidence.candidate, options)
+    bounds_fail = _too_low(evidence.candidate)
     failures = []
-    worse = ours > (1 + options.worse_than_current) * current
+    worse = ours > (1 + _WORSE_THAN_CURRENT) * current
     if worse:
         failures.append(
             f"its loss {ours:.4f} is {ours / current - 1 if current > 0 else math.inf:.1%} above the {current:.4f} of "
-            f"the model in use ({options.worse_than_current:.0%} is allowed)"
+            f"the model in use ({_WORSE_THAN_CURRENT:.0%} is allowed)"
         )
-    naive_judged = n >= options.fewest_for_naive
+    naive_judged = n >= _FEWEST_FOR_NAIVE
     if naive_judged and not ours < naive:
         failures.append(f"its loss {ours:.4f} is not below the {naive:.4f} of the same day last week")
     if bounds_fail:
         failures.append(
             f"{evidence.candidate.coverage95:.1%} of the peaks lie within its 0.95 bounds "
-            f"(at least {options.lowest_coverage:.0%} is asked)"
+            f"(at least {_LOWEST_COVERAGE:.0%} is asked)"
         )
     on = f"on {n:,} {'node' if evidence.of_nodes else 'series'}-days"
     if not failures:
         reason = f"passed {on}: loss {ours:.4f}, model in use {current:.4f}, same day last week {naive:.4f}"
         reason += "" if naive_judged else " (too few to judge against the latter)"
         reason += f"; {evidence.candidate.coverage95:.1%} of the peaks within the 0.95 bounds"
-        if n >= _FEWEST_FOR_UPPER_END and evidence.candidate.coverage95 > options.highest_coverage:
-            reason += f", more than {options.highest_coverage:.1%}: they are wider than need be"
+        if n >= _FEWEST_FOR_UPPER_END and evidence.candidate.coverage95 > _HIGHEST_COVERAGE:
+            reason += f", more than {_HIGHEST_COVERAGE:.1%}: they are wider than need be"
         return GateResult(resource, GateVerdict.PASSED, reason)
     found = f"{on} {'; '.join(failures)}"
     widening = min(max(evidence.widening, 1.0), _MOST_WIDENING)
     # Bounds that an earlier night widened are no sign that the world stayed as it was.
     current_widened = previous is not None and previous.verdict is GateVerdict.WIDENED
     current_fails = (
-        current_widened
-        or evidence.current.coverage95 <= evidence.candidate.coverage95
-        or _too_low(evidence.current, options)
+        current_widened or evidence.current.coverage95 <= evidence.candidate.coverage95 or _too_low(evidence.current)
     )
     if bounds_fail and current_fails and not worse:
         reason = (
@@ -250,33 +247,29 @@ def _with_evidence(
             f"{'had to be widened before' if current_widened else 'fail, too'}, so what is measured has changed"
         )
         return GateResult(resource, GateVerdict.WIDENED, reason, widening=widening)
-    return _hold_back(resource, found, widening, options, previous)
+    return _hold_back(resource, found, widening, previous)
 
 
-def _hold_back(
-    resource: str, found: str, widening: float, options: GateOptions, previous: GateResult | None
-) -> GateResult:
+def _hold_back(resource: str, found: str, widening: float, previous: GateResult | None) -> GateResult:
     """Not published, unless that has lasted long enough; found: why."""
     nights = previous.held_back_nights if previous is not None else 0
-    if nights >= options.max_held_back_nights:
+    if nights >= _MOST_HELD_BACK_NIGHTS:
         widening = max(widening, _LEAST_WIDENING)
         reason = (
             f"published with bounds {widening:.2f} times as high after {nights} nights of being held back, "
             f"although {found}"
         )
         return GateResult(resource, GateVerdict.WIDENED, reason, widening=widening)
-    reason = (
-        f"held back ({nights + 1} of at most {options.max_held_back_nights} nights), the model in use stays: {found}"
-    )
+    reason = f"held back ({nights + 1} of at most {_MOST_HELD_BACK_NIGHTS} nights), the model in use stays: {found}"
     return GateResult(resource, GateVerdict.HELD_BACK, reason, held_back_nights=nights + 1)
 
 
-def _too_low(score: BacktestScore, options: GateOptions) -> bool:
+def _too_low(score: BacktestScore) -> bool:
     """Whether so few peaks covered are a rare accident at the lowest coverage allowed (one-sided binomial test)."""
-    if score.coverage95 >= options.lowest_coverage:
+    if score.coverage95 >= _LOWEST_COVERAGE:
         return False
     covered = round(score.coverage95 * score.n)
-    return bool(binom.cdf(covered, score.n, options.lowest_coverage) < _SLACK)
+    return bool(binom.cdf(covered, score.n, _LOWEST_COVERAGE) < _SLACK)
 
 
 def _once(prefix: str, text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
@@ -32,52 +32,46 @@ class ConnectionOptions(SettingGroup):
     """How we show who we are, which cluster we ask about, and how long we wait."""
 
     cloud: Annotated[Cloud, Off] = Cloud.OFF
-    """Whose managed Prometheus it is: its requests carry the identity that this cloud gives the pod, in place of
-    `bearer_token_file` and `username` (docs/operate/managed-clusters.md)."""
+    """Cloud of a managed Prometheus: requests carry the pod's identity there (docs/operate/managed-clusters.md)."""
 
     aws_region: str = ""
-    """Region of the workspace, with `cloud: aws`. Empty: what AWS_DEFAULT_REGION says."""
+    """Region of the workspace with `cloud: aws`. Empty: AWS_DEFAULT_REGION."""
 
     bearer_token_file: Path | None = None
-    """File with a token, read again for every request, since tokens of service accounts rotate."""
+    """File with a bearer token; it is read for every request."""
 
     username: str = ""
-    """For basic authentication, with `password_file`."""
+    """User name for basic authentication; it needs `password_file`."""
 
     password_file: Path | None = None
     """File with the password."""
 
     headers: Mapping[str, str] = Field(default_factory=dict)
-    """Sent with every request, for instance {X-Scope-OrgID: team} for Mimir."""
+    """Headers of every request, for instance {X-Scope-OrgID: team} for Mimir."""
 
     cluster: Mapping[str, str] = Field(default_factory=dict)
-    """Labels that choose one cluster where the server holds several, such as {cluster: eu-1}: every query, recording
-    rule, alert and dashboard has them (docs/operate/prometheus.md)."""
+    """Labels that choose one of several clusters on the server, such as {cluster: eu-1}; all queries get them."""
 
     ca_file: Path | None = None
-    """Authorities that sign the server's certificate. None: those of the system."""
+    """File of the authorities that sign the server's certificate. None: those of the system."""
 
     cert_file: Path | None = None
-    """Our own certificate, if the server asks for one."""
+    """Our client certificate, if the server asks for one."""
 
     key_file: Path | None = None
-    """PEM file with the key of cert_file. None: the key is in cert_file."""
+    """Key of `cert_file`. None: the key is in that file, too."""
 
     insecure: bool = False
-    """Do not check the server's certificate."""
+    """Accept any certificate of the server."""
 
     timeout: Duration = Field(default=120, gt=0)
-    """How long the connection, each pause of the server, and the whole of an answer may take."""
+    """Longest time of connecting, of a pause of the server, and of a whole answer."""
 
     patience: Duration = Field(default=180, ge=0)
-    """How long a failing request is repeated."""
+    """Time for which a failing request is repeated."""
 
-    first_patience: Duration = Field(default=15, ge=0)
-    """How long the first request of a run is repeated at most, so that a wrong URL is reported at once."""
-
-    compress: bool = False
-    """Let the server compress its answers. Inside a cluster that costs more than it saves: 172,800 samples took the
-    server 0.34 s compressed and 0.05 s plain (6 MB)."""
+    first_patience: ClassVar[float] = 15.0
+    """Seconds for which the first request of a run is repeated at most: a wrong URL is reported soon."""
 
     @field_validator("cluster")
     @classmethod
@@ -95,36 +89,34 @@ class SourceOptions(SettingGroup):
     """What to read and how."""
 
     step: Duration = Field(default=300, ge=15, le=3600)
-    """Distance of two samples. Must divide an hour. Recording rules are evaluated as often."""
+    """Time between two samples of the history, and two evaluations of the recording rules; it divides an hour."""
 
     queries: Mapping[str, str] = Field(default_factory=dict)
-    """PromQL in place of the defaults, by name (docs/operate/prometheus.md)."""
+    """PromQL in place of the default queries, by name (docs/operate/prometheus.md)."""
 
     log_source: LogSource = LogSource.AUTO
-    """What counts log bytes. auto: the first of these that the server knows."""
+    """Collector whose metric counts log bytes. auto: the first that the server knows."""
 
     log_rotation_cap_bytes: float = Field(default=50 * 2.0**20, gt=0)
-    """The kubelet's containerLogMaxSize x containerLogMaxFiles, 5 files of 10 MiB. Only for log_source kubelet."""
+    """Bytes: the kubelet's containerLogMaxSize x containerLogMaxFiles. Only for `log_source: kubelet`."""
 
     max_samples: int = Field(default=2_000_000, ge=1)
-    """Most points asked for in one query; the server's own limit is query.max-samples."""
+    """Points asked for in one query at most; below the server's own limit, such as query.max-samples."""
 
     parallel: int = Field(default=4, ge=1, le=64)
-    """Queries under way at once."""
+    """Queries sent at once."""
 
     recording_rules: bool = True
-    """Use what `forecast-scheduler rules` had recorded, where it was."""
+    """Read what the rules of `forecast-scheduler rules` recorded. false: raw series only, if records are wrong."""
 
     disk_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node can read and write; Prometheus does not know it. None: assumed, if the history is long enough
-    (docs/understand/model.md)."""
+    """Bytes/s that a node can read and write. None: assumed from a long history (docs/understand/model.md)."""
 
     network_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node can receive and send. None: the speed of its physical interfaces, else assumed."""
+    """Bytes/s that a node can receive and send. None: the speed of its physical interfaces, else assumed."""
 
     log_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node's log collector can take. None: assumed, if the history is long enough
-    (docs/understand/model.md)."""
+    """Bytes/s that a node's log collector can take. None: assumed from a long history (docs/understand/model.md)."""
 
     @field_validator("step")
     @classmethod
@@ -157,8 +149,7 @@ class PrometheusOptions(ConnectionOptions, SourceOptions):
     """Any server with the Prometheus API: Prometheus, Thanos, Mimir, VictoriaMetrics."""
 
     url: str | None = None
-    """Server that `train` reads if neither `--prometheus` nor `--history` is given: what comes before /api/v1. None:
-    `train` works on the history as it is."""
+    """URL of the server, without /api/v1; `--prometheus`. None: `train` works on the history as it is."""
 
     days: int = Field(default=28, ge=1, le=400)
-    """Days that the first run reads back. Later runs read what is new; `--days`."""
+    """Days that the first run reads; later runs read what is new; `--days`."""

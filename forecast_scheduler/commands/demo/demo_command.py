@@ -119,11 +119,12 @@ def write_trajectory(shell: Shell, files: HistoryFiles, known: History, model: P
     """The fourth part: the same days played forward from the recorded placement, by the model of the replay."""
     from forecast.fit import fit
     from forecast_scheduler.commands.run_replay import play_history, trajectory_table
+    from rebalancer.trajectory.trajectories import TrajectoryOptions
     from rebalancer.trajectory.trajectory_page import trajectory_page
 
     defaults = shell.settings.replay
     # The replay's model knows nothing of these days. A fit for each of them would take minutes.
-    options = defaults.trajectory.replace(fit_nights=14, release=0.01)
+    options = TrajectoryOptions(fit_nights=14, release=0.01)
     with shell.progress() as progress:
         played = play_history(
             files,

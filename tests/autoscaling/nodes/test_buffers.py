@@ -11,9 +11,10 @@ from autoscaling.autoscale_settings import BufferOptions
 from autoscaling.nodes.buffers import buffers
 from autoscaling.services_ahead import BUFFER_LABEL, pods_ahead
 from kube.objects.constraints import PodConstraints, Toleration
+from testing.constants import with_constants
 from tests.autoscaling.nodes.made_up import GIB, at, ramp, services_ahead
 
-OPTIONS = BufferOptions(lead=1800, margin=0.0, most_share=1.0)
+OPTIONS = with_constants(BufferOptions(), lead=1800, margin=0.0, most_share=1.0)
 
 
 def test_a_buffer_holds_the_pods_that_come_within_the_lead() -> None:
@@ -38,7 +39,7 @@ def test_pods_that_go_make_room_for_pods_that_come() -> None:
 
 
 def test_errors_of_services_partly_cancel_out() -> None:
-    options = OPTIONS.replace(margin=1.0)
+    options = with_constants(OPTIONS, margin=1.0)
     one = buffers(services_ahead([100], [100], error=0.1), at(8), options)[0].chunks
     many = buffers(services_ahead([10] * 10, [10] * 10, error=0.1), at(8), options)[0].chunks
     assert (one, many) == (10, 4)  # 0.1 * 100, and 0.1 * 10 * the root of 10, rounded up
@@ -77,7 +78,7 @@ def test_a_buffer_is_never_negative_and_never_above_the_bound(
     services: list[tuple[int, float, float]], hour: float, most_share: float
 ) -> None:
     ahead = services_ahead([one[0] for one in services], [ramp(*one[1:]) for one in services], error=0.3)
-    options = OPTIONS.replace(most_share=most_share, margin=1.0)
+    options = with_constants(OPTIONS, most_share=most_share, margin=1.0)
     kept = sum(one.chunks * one.cpu_cores for one in buffers(ahead, at(hour), options))
     assert 0 <= kept <= most_share * ahead.replicas.sum() + 1.0  # a chunk of one core that is begun
 

@@ -11,6 +11,7 @@ from autoscaling.autoscale_settings import BufferKind, BufferOptions
 from autoscaling.nodes.buffer_hand import BufferHand
 from kube.objects.constraints import NodeSelectorTerm, Operator, PodConstraints, Requirement, Toleration
 from kube.session.api_session import ApiSession
+from testing.constants import with_constants
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.autoscaling.nodes.conftest import (
     CAPACITY_BUFFERS,
@@ -24,7 +25,7 @@ from tests.autoscaling.sessions import Counting, Killed
 
 pytestmark = pytest.mark.usefixtures("with_capacity_buffers")
 
-OPTIONS = BufferOptions(lead=1800, margin=0.0, most_share=1.0)
+OPTIONS = with_constants(BufferOptions(), lead=1800, margin=0.0, most_share=1.0)
 CONSTRAINED: dict[str, Any] = {
     "requests": {"cpu": 1.0, "memory": GIB, "nvidia.com/gpu": 1.0},
     "constraints": PodConstraints(

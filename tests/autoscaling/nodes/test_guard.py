@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from autoscaling.autoscale_settings import GuardOptions
 from autoscaling.nodes.guard import GuardedNodes, highest_need, marks_for
+from testing.constants import with_constants
 from tests.autoscaling.nodes.made_up import GIB, at, nodes_with, ramp, services_ahead
 
-OPTIONS = GuardOptions(margin=0.0, fill=1.0, slack=0.0, most_share=1.0)
+OPTIONS = with_constants(GuardOptions(), margin=0.0, fill=1.0, slack=0.0, most_share=1.0)
 
 
 def need(cores: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -46,7 +47,7 @@ def test_nodes_that_are_marked_stay_marked_when_others_are_fuller_now() -> None:
 
 
 def test_marks_come_and_go_at_different_needs() -> None:
-    options = OPTIONS.replace(slack=0.1)
+    options = with_constants(OPTIONS, slack=0.1)
     free, held = nodes_with([5, 5, 5]), nodes_with([5, 5, 5], until=[at(9)] * 3)
     assert marks_for(need(16), free, options).keep == ()  # less than 10 % above what runs
     assert marks_for(need(17), free, options).keep == ("n0", "n1")
@@ -60,9 +61,9 @@ def test_the_need_is_the_highest_of_the_horizon_and_counts_all_other_pods() -> N
     nodes = nodes_with([10, 10])  # 6 cores of pods that the model does not know
     assert highest_need(ahead, nodes, at(2), OPTIONS).tolist() == [20, 20 * GIB]
     assert highest_need(ahead, nodes, at(7), OPTIONS).tolist() == [40, 40 * GIB]
-    assert highest_need(ahead, nodes, at(7), OPTIONS.replace(horizon=2 * 3600))[0] < 35
+    assert highest_need(ahead, nodes, at(7), with_constants(OPTIONS, horizon=2 * 3600))[0] < 35
     unsure = services_ahead([10], [ramp(10, 30)], error=0.1)
-    assert highest_need(unsure, nodes_with([10]), at(7), OPTIONS.replace(margin=2.0))[0] == 30 * 1.2
+    assert highest_need(unsure, nodes_with([10]), at(7), with_constants(OPTIONS, margin=2.0))[0] == 30 * 1.2
 
 
 @st.composite
@@ -79,7 +80,7 @@ def _nodes(draw: st.DrawFn) -> GuardedNodes:
 def test_bounds_hold_for_any_nodes_and_need_and_marks_settle_at_once(
     nodes: GuardedNodes, cores: float, foreign: set[str], most_share: float
 ) -> None:
-    options = OPTIONS.replace(most_share=most_share, slack=0.05)
+    options = with_constants(OPTIONS, most_share=most_share, slack=0.05)
     keep = marks_for(need(cores), nodes, options, foreign=foreign).keep
     assert len(keep) <= most_share * len(nodes.names)
     assert not set(keep) & foreign

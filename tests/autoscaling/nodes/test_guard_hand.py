@@ -16,6 +16,7 @@ from cluster.live_tables import LiveTables
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import ReplicaSetInfo, Taint
+from testing.constants import with_constants
 from testing.objects import node_info, pod_info
 from testing.servers.cluster_objects import ClusterWriter, node
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -23,7 +24,7 @@ from tests.autoscaling.nodes.conftest import Api
 from tests.autoscaling.nodes.made_up import GIB, at, nodes_with, ramp, services_ahead
 from tests.autoscaling.sessions import Counting, Killed
 
-OPTIONS = GuardOptions(margin=0.0, fill=1.0, slack=0.0, most_share=1.0)
+OPTIONS = with_constants(GuardOptions(), margin=0.0, fill=1.0, slack=0.0, most_share=1.0)
 AHEAD = services_ahead([10], [ramp(10, 40)])
 RAMP, VALLEY = at(7), at(1)
 KARPENTER, CLUSTER_AUTOSCALER = "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/scale-down-disabled"

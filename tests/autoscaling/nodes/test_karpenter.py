@@ -14,6 +14,7 @@ from autoscaling.autoscale_settings import BufferOptions, GuardOptions
 from autoscaling.nodes.buffer_hand import BufferHand
 from autoscaling.nodes.guard import GuardedNodes, kept_until
 from autoscaling.nodes.guard_hand import GuardHand
+from testing.constants import with_constants
 from testing.servers.cluster_objects import ClusterWriter, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
@@ -101,7 +102,7 @@ def test_a_marked_node_stays_and_goes_when_the_guard_unmarks_it(plane: ControlPl
         assert eventually(lambda: consolidated(api, 3) and _all_bound(writer)), pool.end_of_log()
 
         # The model expects 6 cores more soon: two nodes of 4 are to stay when the pods are gone.
-        options = GuardOptions(margin=0.0, fill=1.0, slack=0.0, horizon=3600)
+        options = with_constants(GuardOptions(), margin=0.0, fill=1.0, slack=0.0, horizon=3600)
         guard = GuardHand(api.session, lambda: nodes_now(writer), options)
         ahead = services_ahead([0], [ramp(0, 12, since=8, until=10)])
         api.run(guard.act(ahead, RAMP))
@@ -122,7 +123,7 @@ def test_a_marked_node_stays_and_goes_when_the_guard_unmarks_it(plane: ControlPl
 
 def test_karpenter_orders_nodes_for_our_buffers(api: Api, pool: Karpenter) -> None:
     ahead = services_ahead([15], [ramp(10, 30)], cpu=[3.0])
-    hand = BufferHand(api.session, BufferOptions(lead=1800, margin=0.0, most_share=1.0))
+    hand = BufferHand(api.session, with_constants(BufferOptions(), lead=1800, margin=0.0, most_share=1.0))
     api.run(hand.act(ahead, RAMP))
     assert sum(hand.chunks.values()) == 5
     assert eventually(lambda: consolidated(api, 5)), json.dumps(api.items(CAPACITY_BUFFERS)) + pool.end_of_log()

@@ -9,6 +9,7 @@ import pytest
 
 from autoscaling.autoscale_settings import BufferKind, BufferOptions
 from autoscaling.nodes.buffer_hand import BufferHand
+from testing.constants import with_constants
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
@@ -18,7 +19,7 @@ from tests.autoscaling.nodes.conftest import DEPLOYMENTS, NAMESPACE, POD_TEMPLAT
 from tests.autoscaling.nodes.made_up import at, ramp, services_ahead
 from tests.autoscaling.sessions import Counting
 
-OPTIONS = BufferOptions(lead=1800, margin=0.0, most_share=1.0)
+OPTIONS = with_constants(BufferOptions(), lead=1800, margin=0.0, most_share=1.0)
 AHEAD = services_ahead([15], [ramp(10, 30)])
 VALLEY, RAMP = at(3), at(8.5)
 _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

@@ -13,12 +13,13 @@ from autoscaling.autoscale_settings import RequestOptions
 from autoscaling.requests.recommendation_report import savings_of
 from autoscaling.requests.recommending import ALWAYS, LeftAlone, error_shares, recommend
 from forecast.resources import CPU
+from testing.constants import with_constants
 from tests.autoscaling.requests.made_up_use import EVENING, GIB, N_SLOTS, use_with
 
 CONSTANT = np.full(N_SLOTS, 0.4)
 EVENINGS = np.where(EVENING, 0.8, 0.1)
 NIGHTS = np.where(EVENING, 0.1, 0.4)
-ONE_NUMBER = RequestOptions(clock_pays=1.0, errors=0.0)
+ONE_NUMBER = with_constants(RequestOptions(), clock_pays=1.0, errors=0.0)
 
 
 def test_a_constant_service_requests_its_use_over_the_hot_limit() -> None:
@@ -31,7 +32,7 @@ def test_a_constant_service_requests_its_use_over_the_hot_limit() -> None:
 
 def test_pods_of_a_full_node_cover_its_error_together() -> None:
     std, errors = 0.08, 3.0
-    (found,) = recommend(use_with({"a": CONSTANT}, std=std), ONE_NUMBER.replace(errors=errors), 0.8)
+    (found,) = recommend(use_with({"a": CONSTANT}, std=std), with_constants(ONE_NUMBER, errors=errors), 0.8)
     pods = 20 // found.once  # on a node of 20 cores
     assert 0.5 < found.once < (0.4 + errors * std) / 0.8
     assert pods * 0.4 + errors * np.sqrt(pods) * std <= 0.8 * 20
@@ -44,10 +45,10 @@ def test_pods_of_a_full_node_cover_its_error_together() -> None:
 def test_a_service_of_the_night_requests_what_it_adds_to_the_busy_evening() -> None:
     use = use_with({"evening": EVENINGS, "night": NIGHTS})
     night = recommend(use, ONE_NUMBER, 0.8)[1]
-    alike = recommend(use, ONE_NUMBER.replace(quiet_discount=0.0), 0.8)[1]
+    alike = recommend(use, with_constants(ONE_NUMBER, quiet_discount=0.0), 0.8)[1]
     assert alike.once == pytest.approx(0.5)
     assert night.once == pytest.approx(0.5), "its median is the floor"
-    lower = recommend(use, ONE_NUMBER.replace(least_quantile=0.0), 0.8)[1]
+    lower = recommend(use, with_constants(ONE_NUMBER, least_quantile=0.0), 0.8)[1]
     assert 0.1 / 0.8 <= lower.once < 0.2
 
 
@@ -63,9 +64,9 @@ def test_nodes_full_of_these_requests_stay_cool_in_the_busy_hours() -> None:
 def test_a_request_stands_for_a_part_of_the_disk() -> None:
     # 4 of 1000 bytes/s of the cluster at the hot limit: 0.5 of its 100 cores.
     use = use_with({"a": np.full(N_SLOTS, 0.1)}, disk={"a": np.full(N_SLOTS, 4.0)})
-    assert recommend(use, ONE_NUMBER.replace(carried=1.0), 0.8)[0].once == pytest.approx(0.5)
-    assert recommend(use, ONE_NUMBER.replace(carried=0.5), 0.8)[0].once == pytest.approx(0.25)
-    assert recommend(use, ONE_NUMBER.replace(carried=0.0), 0.8)[0].once == pytest.approx(0.13)
+    assert recommend(use, with_constants(ONE_NUMBER, carried=1.0), 0.8)[0].once == pytest.approx(0.5)
+    assert recommend(use, with_constants(ONE_NUMBER, carried=0.5), 0.8)[0].once == pytest.approx(0.25)
+    assert recommend(use, with_constants(ONE_NUMBER, carried=0.0), 0.8)[0].once == pytest.approx(0.13)
 
 
 def test_memory_has_a_margin_and_is_never_below_what_was_used() -> None:
@@ -77,7 +78,7 @@ def test_memory_has_a_margin_and_is_never_below_what_was_used() -> None:
 
 def test_the_clock_is_used_where_it_pays() -> None:
     use = use_with({"evening": EVENINGS, "constant": CONSTANT})
-    evening, constant = recommend(use, RequestOptions(errors=0.0), 0.8)
+    evening, constant = recommend(use, with_constants(RequestOptions(), errors=0.0), 0.8)
     assert evening.has_clock
     assert not constant.has_clock
     assert evening.cores["17-24"] == evening.once == pytest.approx(1.0)
@@ -85,7 +86,7 @@ def test_the_clock_is_used_where_it_pays() -> None:
     assert evening.by_slot[EVENING].min() == evening.once
     assert (evening.by_slot >= EVENINGS / 0.8 - 1e-9).all()
     weekends = np.where(np.arange(N_SLOTS) < 5 * 48, 0.8, 0.1)
-    (found,) = recommend(use_with({"a": weekends}), RequestOptions(errors=0.0), 0.8)
+    (found,) = recommend(use_with({"a": weekends}), with_constants(RequestOptions(), errors=0.0), 0.8)
     assert set(found.cores) == {"workdays", "weekends"}
 
 
@@ -111,8 +112,8 @@ def test_some_kinds_and_services_without_measurements_or_pods_are_left_alone(
 @given(st.floats(0.0, 10.0), st.floats(0.0, 1.0), st.floats(0.0, 3.0))
 def test_a_request_is_never_below_the_quantile_of_its_own_use(discount: float, quantile: float, errors: float) -> None:
     use = use_with({"evening": EVENINGS, "night": NIGHTS})
-    options = RequestOptions(quiet_discount=discount, least_quantile=quantile, errors=errors)
-    for row, found in enumerate(recommend(use, options.replace(clock_pays=1.0), 0.8)):
+    options = with_constants(RequestOptions(), quiet_discount=discount, least_quantile=quantile, errors=errors)
+    for row, found in enumerate(recommend(use, with_constants(options, clock_pays=1.0), 0.8)):
         assert found.once >= np.quantile(use.mean[row, CPU], quantile) * (1 - 1e-9)
 
 

@@ -21,6 +21,7 @@ from kube.client.kubernetes_client import api_client
 from kube.objects.quantity import parse_quantity
 from kube.session.api_session import ApiSession
 from kube.session.session_calls import Requests
+from testing.constants import with_constants
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
@@ -70,7 +71,9 @@ class Site:
         self, recorder: Requests | None = None, *, free: Mapping[str, tuple[float, float]] = FREE, **options: Any
     ) -> ResizeHand:
         """A new one, as after a restart."""
-        asked = RequestOptions(resize=ResizeOptions(**{"enabled": True, "service_share": 1.0, **options}))
+        asked = RequestOptions(
+            resize=with_constants(ResizeOptions(), **{"enabled": True, "service_share": 1.0, **options})
+        )
         return ResizeHand(recorder or self.session, asked, free=lambda: free, hot=HOT_SHARE)
 
     def act(self, hand: Hand, now: float) -> None:

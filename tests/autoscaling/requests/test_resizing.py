@@ -16,6 +16,7 @@ from autoscaling.autoscale_settings import RequestOptions, ResizeOptions
 from autoscaling.requests.pod_resources import OptedPod, stays_burstable, total
 from autoscaling.requests.resizing import Direction, Resize, needs_of, resizes
 from forecast.service_key import ServiceKey
+from testing.constants import with_constants
 from tests.autoscaling.requests.made_up_ahead import RAMP, at, evening_ahead
 
 CART = ServiceKey("shop", "Deployment", "cart")
@@ -49,7 +50,7 @@ def decided(
     follows_load: bool = False,
     **options: Any,
 ) -> tuple[list[Resize], Counter[str]]:
-    asked = RequestOptions(resize=ResizeOptions(**{"service_share": 1.0, **options}))
+    asked = RequestOptions(resize=with_constants(ResizeOptions(), **{"service_share": 1.0, **options}))
     ahead = replace(evening_ahead((CART,), gib=gib, replicas=replicas), autoscaled=np.array([follows_load]))
     needs = needs_of(ahead, asked, at(hour), 0.8)
     return resizes(pods, needs, asked, now=at(hour), free=free, measured=lambda pod: measured)

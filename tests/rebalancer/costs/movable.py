@@ -11,6 +11,7 @@ from kube.objects.objects import PodInfo
 from rebalancer.costs.move_cost import MoveCost, move_cost
 from rebalancer.costs.move_facts import MoveFacts, Occasion
 from rebalancer.rebalance_settings import CostOptions
+from testing.constants import with_constants
 from testing.objects import pod_info
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -47,4 +48,4 @@ def cost(
     of: PodInfo | None = None, about: MoveFacts | None = None, *, occasion: Occasion = OCCASION, **options: Any
 ) -> MoveCost:
     """What the move costs with these options."""
-    return move_cost(of or pod(), about or facts(), occasion, CostOptions(**options))
+    return move_cost(of or pod(), about or facts(), occasion, with_constants(CostOptions(), **options))

@@ -27,11 +27,12 @@ from rebalancer.execution.plan_wire import (
     moment,
 )
 from rebalancer.rebalance_settings import ExecutionOptions
+from testing.constants import with_constants
 from tests.rebalancer.execution.small_cluster import Killed, SmallCluster, move_of, spec_of, states
 
 T = TypeVar("T")
 
-OPTIONS = ExecutionOptions(parallel=1, retry=2, refusal_deadline=40, ready_deadline=60)
+OPTIONS = with_constants(ExecutionOptions(), parallel=1, retry=2.0, refusal_deadline=40.0, ready_deadline=60)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

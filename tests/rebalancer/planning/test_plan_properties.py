@@ -81,7 +81,7 @@ def test_heat_falls_by_no_more_than_the_bound(seed: int) -> None:
 @given(SEEDS, st.sampled_from([0.0, 0.5, 1.0]))
 def test_no_node_becomes_hot_and_no_memory_overflows(seed: int, guarded: float) -> None:
     problem = problem_of(seed)
-    before, after = shares_after(problem, plan(problem, OPTIONS.replace(guarded_margin=guarded)))
+    before, after = shares_after(problem, plan(problem, replace(OPTIONS, guarded_margin=guarded)))
     margin = guarded * problem.margin / problem.capacity[:, :, None]
     for r in HOT_RESOURCES:
         was_cool = before[:, r] + margin[:, r] <= HOT_SHARE

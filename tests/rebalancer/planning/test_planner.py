@@ -32,7 +32,7 @@ def test_the_target_is_chosen_by_share_of_its_own_capacity() -> None:
 def test_a_gain_within_the_price_is_left() -> None:
     hot = cpu_problem([(0, 5.0), (0, 5.0)], [10.0, 10.0])
     assert len(plan(hot, OPTIONS).moves) == 1
-    assert plan(hot, OPTIONS.replace(least_gain=8.0)).moves == ()
+    assert plan(hot, replace(OPTIONS, least_gain=8.0)).moves == ()
     assert plan(replace(hot, pods=replace(hot.pods, cost=np.full(2, 8.0))), OPTIONS).moves == ()
     assert plan(replace(hot, pods=replace(hot.pods, cost=np.full(2, np.inf))), OPTIONS).most_gain == 0.0
 

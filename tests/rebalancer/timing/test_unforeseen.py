@@ -9,6 +9,7 @@ from base.errors import InputError
 from forecast.service_key import ServiceKey
 from rebalancer.rebalance_settings import UnforeseenOptions
 from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step
+from testing.constants import with_constants
 
 OPTIONS = UnforeseenOptions()
 ABOVE, INSIDE, MISSING = 0.95, 0.5, float("nan")
@@ -94,4 +95,4 @@ def test_the_budget_of_a_day(moved: list[ServiceKey], left: int) -> None:
     assert moves_left(moved, CART, OPTIONS) == left
     assert moves_left(moved, CART, UnforeseenOptions(enabled=False)) == 0
     # A larger budget of a service is still within that of the day.
-    assert moves_left(moved, CART, UnforeseenOptions(per_service=5)) == max(0, 3 - len(moved))
+    assert moves_left(moved, CART, with_constants(UnforeseenOptions(), per_service=5)) == max(0, 3 - len(moved))

@@ -15,6 +15,7 @@ from base.errors import InputError
 from forecast.calendar import Calendar
 from rebalancer.rebalance_settings import WindowOptions
 from rebalancer.timing.windows import MoveWindows, may_start, move_windows
+from testing.constants import with_constants
 
 BERLIN = Calendar("Europe/Berlin")
 DAY = date(2026, 11, 24)
@@ -31,7 +32,7 @@ def days(one: Floats, n: int = 3) -> Floats:
 def found(
     load: Floats, day: date = DAY, *, calendar: Calendar = BERLIN, now: datetime | None = None, **options: object
 ) -> MoveWindows:
-    return move_windows(load, day, calendar, now or calendar.midnight(day), WindowOptions(**options))  # type: ignore[arg-type]
+    return move_windows(load, day, calendar, now or calendar.midnight(day), with_constants(WindowOptions(), **options))
 
 
 def local(windows: MoveWindows, calendar: Calendar = BERLIN) -> list[str]:

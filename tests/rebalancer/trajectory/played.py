@@ -8,8 +8,8 @@ from typing import Any
 from forecast.history import History, PodUsage
 from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
-from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
-from rebalancer.trajectory.trajectories import RULES, MadeMover, Trajectories, trajectories
+from rebalancer.rebalance_settings import RebalanceOptions
+from rebalancer.trajectory.trajectories import RULES, MadeMover, Trajectories, TrajectoryOptions, trajectories
 from tests.scorer.replay.small_cluster import small_cluster
 
 

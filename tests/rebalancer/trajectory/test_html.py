@@ -26,7 +26,7 @@ def one_day() -> Trajectories:
     ],
 )
 def test_the_footer_says_what_forecasts_knew(one_day: Trajectories, forecast: str, fit_nights: int, said: str) -> None:
-    options = one_day.options.replace(forecast=forecast, fit_nights=fit_nights)
+    options = replace(one_day.options, forecast=forecast, fit_nights=fit_nights)  # type: ignore[arg-type]
     page = trajectory_page(replace(one_day, options=options), small_cluster()[0])
     footer = page[page.index("<footer>") : page.index("</footer>")]
     assert said in footer

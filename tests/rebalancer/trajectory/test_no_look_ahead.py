@@ -12,7 +12,7 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History, PodUsage
 from forecast.hot_share import HOT_SHARE
-from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
+from rebalancer.rebalance_settings import RebalanceOptions
 from rebalancer.trajectory.play import NIGHT_SLOT
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
@@ -20,6 +20,7 @@ from rebalancer.trajectory.trajectories import (
     PLACEMENT_AND_MOVES,
     RULES,
     Trajectories,
+    TrajectoryOptions,
     trajectories,
 )
 from scorer.replay.window import flat

@@ -14,6 +14,7 @@ from base.errors import InputError
 from forecast.resources import CPU, DISK, MEMORY, RESOURCES
 from rebalancer.night_grades import Grade, PlanFacts, Verdict, gain_of_moves, grade
 from rebalancer.rebalance_settings import RebalanceMode, TrustOptions
+from testing.constants import with_constants
 
 N_SLOTS, N_RESOURCES = 10, len(RESOURCES)
 OPTIONS = TrustOptions()
@@ -47,7 +48,9 @@ def graded(
     plan: PlanFacts, lived: Floats, moved: Floats, *, mode: RebalanceMode = RebalanceMode.ON, **options: Any
 ) -> Grade:
     limits = capacity(len(lived))
-    return grade(plan, lived, moved, limits, TrustOptions(**options), mode=mode, hot=0.8, penalty=penalty)
+    return grade(
+        plan, lived, moved, limits, with_constants(TrustOptions(), **options), mode=mode, hot=0.8, penalty=penalty
+    )
 
 
 def test_what_was_measured_is_with_the_moves_if_they_were_made() -> None:

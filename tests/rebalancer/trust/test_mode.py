@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rebalancer.night_grades import NightRecord, Trust, Verdict, mode_from
 from rebalancer.rebalance_settings import RebalanceMode, TrustOptions
+from testing.constants import with_constants
 
 FIRST = date(2026, 11, 1)
 VERDICTS = {"g": Verdict.GOOD, "b": Verdict.BAD, "n": Verdict.NO_MOVES, "u": Verdict.UNKNOWN, ".": None}
@@ -94,7 +95,7 @@ def test_a_verdict_that_comes_after_the_next_plan_counts_all_the_same() -> None:
 def test_it_never_moves_when_the_last_graded_nights_were_bad(
     verdicts: str, return_after: int | None, bad_nights: int, kept: int
 ) -> None:
-    options = TrustOptions(bad_nights=bad_nights, return_after=return_after)
+    options = with_constants(TrustOptions(), bad_nights=bad_nights, return_after=return_after)
     records = lived(verdicts, options)
     graded = [one for one in records if one.verdict is not None and one.verdict.is_grade]
     last = graded[-bad_nights:]

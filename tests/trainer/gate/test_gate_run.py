@@ -22,7 +22,6 @@ from tests.forecast.test_model_artefact import NOW
 from tests.synthetic import synthetic_history
 from trainer.gate.evidence import compare, evaluation_days, measured_peaks, seasonal_naive
 from trainer.gate.gate_run import apply_gate, run_gate
-from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateReport, GateVerdict
 
 N_DAYS = 20
@@ -100,7 +99,7 @@ def test_when_everything_doubles_the_model_is_published_with_bounds_that_would_h
 
 def test_force_publishes_the_candidate_as_it_is() -> None:
     current, candidate = good_at(N_DAYS - 4), bad_cpu(history(), None)
-    report = run_gate(history(), current, bad_cpu, GateOptions(force=True))
+    report = run_gate(history(), current, bad_cpu, force=True)
     assert set(verdicts(report).values()) == {GateVerdict.FORCED}
     np.testing.assert_array_equal(apply_gate(candidate, current, report).usage_dated, candidate.usage_dated)
 

@@ -12,7 +12,6 @@ import pytest
 
 from forecast.backtest import BacktestScore
 from trainer.gate.evidence import GateEvidence
-from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict, judge
 
 PASSED, HELD_BACK, NOTHING_TO_COMPARE = GateVerdict.PASSED, GateVerdict.HELD_BACK, GateVerdict.NOTHING_TO_COMPARE
@@ -130,11 +129,10 @@ def test_bounds_widened_before_do_not_make_tonights_look_bad() -> None:
 
 
 def test_force_publishes_and_says_what_it_overruled() -> None:
-    options = GateOptions(force=True)
-    forced = judge("cpu", evidence(0.2), options, previous=HELD)
+    forced = judge("cpu", evidence(0.2), force=True, previous=HELD)
     assert forced.verdict is GateVerdict.FORCED and forced.held_back_nights == 0 and forced.widening == 1.0
     assert "forced; else: held back (2 of at most 3 nights)" in forced.reason
-    assert "the gate did not ask for" in judge("cpu", evidence(), options).reason
+    assert "the gate did not ask for" in judge("cpu", evidence(), force=True).reason
 
 
 def test_a_loss_that_is_no_number_compares_nothing() -> None:

@@ -46,7 +46,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
 
 def _connection(url: str, cloud: Cloud, **options: Any) -> PrometheusConnection:
     given = {"aws_region": REGION} if cloud is Cloud.AWS else {}
-    return PrometheusConnection(url, ConnectionOptions(cloud=cloud, first_patience=0.1, **(given | options)))
+    return PrometheusConnection(url, ConnectionOptions(cloud=cloud, patience=0.1, **(given | options)))
 
 
 def _asks(connection: PrometheusConnection) -> None:
@@ -221,7 +221,7 @@ sys.exit(main())
 """
     given = ["train", "--models", str(tmp_path / "m"), "--history", str(tmp_path / "h")]
     command = [sys.executable, "-c", script, *given, "--prometheus", f"http://127.0.0.1:{free_port()}"]
-    environment = {"PATH": "", "HOME": str(tmp_path), "FORECAST_SCHEDULER_PROMETHEUS__FIRST_PATIENCE": "0.1s"}
+    environment = {"PATH": "", "HOME": str(tmp_path), "FORECAST_SCHEDULER_PROMETHEUS__PATIENCE": "0.1s"}
     return subprocess.run(command, env=environment | more, capture_output=True, text=True)
 
 

@@ -38,7 +38,7 @@ def test_a_server_that_asks_for_our_certificate_gets_it(tmp_path: Path) -> None:
     ):
         ours = ConnectionOptions(ca_file=both, cert_file=both, key_file=both)
         assert PrometheusConnection(proxy.url, ours).instant("pod_cpu", "vector(7)").values.tolist() == [7]
-        without = ConnectionOptions(ca_file=both, first_patience=0.1)
+        without = ConnectionOptions(ca_file=both, patience=0.1)
         with pytest.raises(InputError, match=r"no secure connection|cannot be reached|broke off the TLS handshake"):
             PrometheusConnection(proxy.url, without).instant("pod_cpu", "vector(7)")
     with pytest.raises(InputError, match=r"prometheus\.cert_file .*missing\.pem cannot be read"):

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from base.errors import InputError
+from testing.constants import with_constants
 from testing.servers.bad_proxy import BadProxy, Behaviour, self_signed
 from testing.servers.prometheus import PrometheusServer, free_port
 from tests.trainer.prometheus.scrapes import DAY, HOUR, options_day_end
@@ -44,7 +45,7 @@ def _source(url: str, options: SourceOptions | None = None, **connection: Any) -
     settings = {"patience": 20.0, "first_patience": 1.0} | connection
     sleep: Callable[[float], None] = lambda seconds: time.sleep(min(seconds, 0.05))  # noqa: E731
     return PrometheusSource(
-        PrometheusConnection(url, ConnectionOptions(**settings), sleep=sleep),
+        PrometheusConnection(url, with_constants(ConnectionOptions(), **settings), sleep=sleep),
         options or SourceOptions(log_source=LogSource.NONE),
     )
 

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from trainer.prometheus.prometheus_connection import Connection
 from trainer.prometheus.prometheus_settings import ConnectionOptions
 
-connection = Connection(sys.argv[1], ConnectionOptions(patience=0.1, first_patience=0.1))
+connection = Connection(sys.argv[1], ConnectionOptions(patience=0.1))
 start, end = (datetime.fromtimestamp(t, UTC) for t in (1700000000, 1700000300))
 said = []
 

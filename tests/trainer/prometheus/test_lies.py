@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServe
 
 
 def _connection(url: str) -> PrometheusConnection:
-    options = ConnectionOptions(patience=0.2, first_patience=0.2)
+    options = ConnectionOptions(patience=0.2)
     return PrometheusConnection(url, options, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
 
 
