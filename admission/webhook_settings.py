@@ -6,7 +6,6 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -237,16 +236,8 @@ class WebhookOptions(SettingGroup):
     receive_timeout: Duration = Field(default=5, gt=0)
     """A body must have arrived by then."""
 
-    kubeconfig: Path | None = None
-    """Cluster to follow. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""
-
     statuses: bool = True
     """Write the statuses of templates and bindings, and watch pods for the figures in them."""
 
     advice: AdviceGateOptions = Field(default_factory=AdviceGateOptions)
     certificates: CertificateOptions = Field(default_factory=CertificateOptions)
-
-    @field_validator("kubeconfig")
-    @classmethod
-    def _expand(cls, path: Path | None) -> Path | None:
-        return None if path is None else path.expanduser()

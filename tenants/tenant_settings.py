@@ -1,4 +1,4 @@
-"""Settings of tenants: `schedule.tenants`."""
+"""Settings of tenants: `tenants`, and COMMAND.tenants where one differs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class QuotaPool(Enum):
 
 
 class TenantOptions(SettingGroup):
-    """ElasticQuotas: what tenants may use, lend and take back (docs/use/tenants.md). Without such objects nothing of it
-    matters."""
+    """ElasticQuotas: what tenants may use, lend and take back (docs/use/tenants.md). A command that differs has the
+    same keys under COMMAND.tenants."""
 
     enabled: bool = True
-    """Heed ElasticQuotas. If false, none limits a pod, and tenants have no queue."""
+    """Heed ElasticQuotas. If false, they limit no pod, and tenants have no queue."""
 
     pool: QuotaPool = QuotaPool.GUARANTEED
-    """What may be used in all. guaranteed: the sum of what quotas at the top have as min. nodes: what the nodes can
-    allocate, less what pods without a quota request."""
+    """What tenants may use in all. guaranteed: the sum of min of the top quotas. nodes: what nodes can allocate, less
+    requests of pods without a quota."""
 
     by_forecast: bool = True
-    """Lend only what the owner is not expected to need while the borrower runs. If false, or without a forecast, all
+    """Lend only what the forecast leaves to the owner while the borrower runs. If false, or without a forecast, all
     that is idle is lent."""
 
     longest_loan: Duration = Field(default=86_400, gt=0, le=172_800)
@@ -41,4 +41,4 @@ class TenantOptions(SettingGroup):
     """Evict pods that borrow. If false, lent quota returns only as they end."""
 
     fair: bool = True
-    """Pods of tenants wait in a queue of their own, in which the tenant goes first that uses least of its min."""
+    """Pods of tenants wait in a queue of their own: the tenant that uses least of its min goes first."""

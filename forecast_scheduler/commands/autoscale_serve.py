@@ -46,7 +46,7 @@ _READ_SECONDS: Final = 60.0
 
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Run until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
-    ours, kubeconfig = settings.autoscale, inputs.kubeconfig or settings.scorer.kubeconfig
+    ours, kubeconfig = settings.autoscale, inputs.kubeconfig or settings.kubernetes.kubeconfig
     check_exposed(ours.serving)
     prepared = prepare_scorer(settings, inputs)
     scorer = prepared.scorer
@@ -87,7 +87,7 @@ def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
 
     Raises ForecastError where something is left; every hand is tried before. Raises InputError, see PreparedScorer.
     """
-    session = ApiSession(api_client(inputs.kubeconfig or settings.scorer.kubeconfig), connections=_CONNECTIONS)
+    session = ApiSession(api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig), connections=_CONNECTIONS)
     prepared = prepare_scorer(settings, inputs, predicts=False)
     scorer = prepared.scorer
     with prepared.following(), running([session]):

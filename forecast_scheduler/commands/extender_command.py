@@ -95,7 +95,7 @@ def extender(
             settings.extender,
             scorer=live.scorer,
             binder=live.binder,
-            access=kubernetes_access(settings.extender.serving, inputs.kubeconfig or settings.scorer.kubeconfig),
+            access=kubernetes_access(settings.extender.serving, inputs.kubeconfig or settings.kubernetes.kubeconfig),
             collectors=live.collectors,
             hosts=hosts_of(settings.extender.serving),
             node_metrics=settings.scorer.node_metrics,

@@ -54,7 +54,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
     """
     ours = settings.extender
     options, remote = extender_options(settings), remote_scorer(ours)
-    kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
+    kubeconfig = inputs.kubeconfig or settings.kubernetes.kubeconfig
     if inputs.cluster is not None and ours.bind:
         raise InputError("--bind needs an API server, --cluster names a file: leave one of them out")
     with ExitStack() as stack:

@@ -69,7 +69,7 @@ def scorer(
         prepared = prepare_scorer(settings, inputs, policies=provider)
         live, background = prepared.scorer, prepared.background
         stack.enter_context(prepared.following(scored_by_policy(live, provider)))
-        access = kubernetes_access(settings.scorer.serving, inputs.kubeconfig or settings.scorer.kubeconfig)
+        access = kubernetes_access(settings.scorer.serving, inputs.kubeconfig or settings.kubernetes.kubeconfig)
         hosts, hot = hosts_of(settings.scorer.serving), settings.hot_share
         app = create_app(live, settings.scorer, access=access, collectors=collectors, hosts=hosts, hot=hot)
         server = ScorerServer(app, settings.scorer.serving, on_started=lambda url: shell.say(f"scorer: {url}"))

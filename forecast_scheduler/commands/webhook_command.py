@@ -45,6 +45,7 @@ def webhook(
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"webhook": options})
+    kubeconfig = kubeconfig or settings.kubernetes.kubeconfig
 
     from forecast_scheduler.commands.webhook_setup import open_webhook
     from serving.server import ScorerServer
@@ -65,4 +66,4 @@ def _policies(settings: Settings, kubeconfig: Path | None) -> AbstractContextMan
     from forecast_scheduler.commands.policy.followed_policies import open_policies
 
     quiet = settings.model_copy(update={"policies": settings.policies.model_copy(update={"events": False})})
-    return open_policies(quiet, kubeconfig or settings.webhook.kubeconfig, has_api_server=False)
+    return open_policies(quiet, kubeconfig, has_api_server=False)

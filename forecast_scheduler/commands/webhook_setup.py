@@ -72,12 +72,11 @@ def open_webhook(
     """A webhook that follows its API server while the context lasts.
 
     advise     : how long the advisors may hold pods, whether they heed quotas, and the name of their Lease
-    kubeconfig : None = as the settings say
     policies   : that may say which pods are advised on; None = there are none
     Raises InputError: no certificate, or two; an API server that refuses.
     """
     _check(settings)
-    api = api_client(kubeconfig or settings.kubeconfig)
+    api = api_client(kubeconfig)
     check_access(api, (Kind.NAMESPACES, Kind.PODS) if settings.statuses else (Kind.NAMESPACES,))
     with ExitStack() as stack:
         store, errors = TemplateStore(), LastErrors()
@@ -100,7 +99,7 @@ def open_webhook(
             holding, ask_of, of_advice = _advice(settings.advice, advise, api, stack, by_policy)
             reviewer, abilities = Reviewer(store, errors, gates_of=holding, ask_of=ask_of), holding.abilities
             collectors = (*collectors, *of_advice)
-        access = kubernetes_access(settings.serving, kubeconfig or settings.kubeconfig)
+        access = kubernetes_access(settings.serving, kubeconfig)
         app = create_app(
             reviewer.begin,
             store,

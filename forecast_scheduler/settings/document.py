@@ -24,13 +24,21 @@ from base.setting_group import Country, SettingGroup, what_is_allowed
 from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_yaml
 from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.settings.migration import former_keys_in
-from forecast_scheduler.settings.sections import ExtenderSettings, PolicySettings, ScorerSettings, TrainSettings
+from forecast_scheduler.settings.sections import (
+    ExtenderSettings,
+    KubernetesSettings,
+    PolicySettings,
+    ScorerSettings,
+    TrainSettings,
+)
 from kube.leader_election.lease_options import LeaderElectionOptions
+from placement.decisions.decision_settings import DecisionOptions
 from placement.node_rule_settings import NodeRuleOptions
 from placement.plugin_options import PluginOptions
 from profiles.schedule_settings import ScheduleSettings
 from rebalancer.rebalance_settings import RebalanceOptions
 from serving.server_settings import ServingOptions
+from tenants.tenant_settings import TenantOptions
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
@@ -54,6 +62,8 @@ SHARED: Final[dict[str, dict[str, tuple[str, ...] | None]]] = {
     "leader_election": {f"{command}.leader_election": None for command in ("schedule", "rebalance", "autoscale")}
     # The webhook knows by its times whether an advisor is alive (webhook.advice.alive_for).
     | {"advise.leader_election": ("enabled", "namespace")},
+    "decisions": {f"{command}.decisions": None for command in ("extender", "schedule", "advise")},
+    "tenants": {f"{command}.tenants": None for command in ("schedule", "advise")},
 }
 """By shared group: the groups that have what it sets, unless they set it themselves, and which keys; None = all."""
 
@@ -110,6 +120,9 @@ class Settings(SettingGroup):
 
     serving: ServingOptions = Field(default_factory=ServingOptions)
     leader_election: LeaderElectionOptions = Field(default_factory=LeaderElectionOptions)
+    decisions: DecisionOptions = Field(default_factory=DecisionOptions)
+    tenants: TenantOptions = Field(default_factory=TenantOptions)
+    kubernetes: KubernetesSettings = Field(default_factory=KubernetesSettings)
 
     models: ModelsSettings = Field(default_factory=ModelsSettings)
 

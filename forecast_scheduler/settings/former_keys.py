@@ -48,6 +48,8 @@ _RENAMED_TO_SHARED: Final[dict[str, str]] = {
     **{
         f"{command}.lease": f"{command}.leader_election" for command in ("schedule", "advise", "rebalance", "autoscale")
     },
+    "scorer.kubeconfig": "kubernetes.kubeconfig",
+    "webhook.kubeconfig": "kubernetes.kubeconfig",
     "webhook.advice.lease_name": "advise.leader_election.name",
     "webhook.advice.lease_namespace": "advise.leader_election.namespace",
     **{f"autoscale.external_metrics.{key}": f"autoscale.external_metrics.serving.{key}" for key in _SERVER},

@@ -139,8 +139,12 @@ class ScorerSettings(ScorerServiceOptions, ScoringOptions):
 
     serving: ScorerServing = Field(default_factory=ScorerServing)
 
+
+class KubernetesSettings(SettingGroup):
+    """Which cluster all commands read and write."""
+
     kubeconfig: Path | None = None
-    """Cluster to follow. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""
+    """Names the cluster. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""
 
     @field_validator("kubeconfig")
     @classmethod

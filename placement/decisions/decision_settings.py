@@ -1,4 +1,4 @@
-"""Settings of the decision log and of events: `extender.decisions`, `schedule.decisions`."""
+"""Settings of the decision log and of events: `decisions`, and COMMAND.decisions where one differs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from base.setting_group import SettingGroup
 
 
 class DecisionOptions(SettingGroup):
-    """What is written down of each decision (docs/start/shadow.md)."""
+    """What is written down of each decision (docs/start/shadow.md). A command that differs has the same keys under
+    COMMAND.decisions."""
 
     log: str | None = None
     """File of JSON lines, - for standard output. None: no log; `--decisions`."""

@@ -84,7 +84,7 @@ def advise(
         from advisor.remove_all_gates import release_all
         from kube.client.kubernetes_client import api_client
 
-        shell.say(str(release_all(api_client(kubeconfig or settings.scorer.kubeconfig))))
+        shell.say(str(release_all(api_client(kubeconfig or settings.kubernetes.kubeconfig))))
         return
 
     from forecast_scheduler.commands.advise.driver import Advising

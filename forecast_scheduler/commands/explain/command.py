@@ -193,7 +193,7 @@ def _pod(named: str, objects: ClusterObjects | None, settings: Settings, kubecon
     if not (slash and namespace and name) or "/" in name:
         raise InputError(f"pod {named!r} is neither a file nor namespace/name: write for instance shop/cart-7d9-x2x4z")
     if objects is None:
-        return _from_server(namespace, name, kubeconfig or settings.scorer.kubeconfig)
+        return _from_server(namespace, name, kubeconfig or settings.kubernetes.kubeconfig)
     return next((pod for pod in objects.pods if (pod.namespace, pod.name) == (namespace, name)), None)
 
 

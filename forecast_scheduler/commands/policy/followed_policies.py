@@ -57,7 +57,7 @@ def open_policies(
     A document that is missing or broken ends nothing: the settings apply until there is a good one. Raises InputError
     where the settings themselves are wrong, or there is no way to an API server that is needed.
     """
-    ours, config = settings.policies, kubeconfig or settings.scorer.kubeconfig
+    ours, config = settings.policies, kubeconfig or settings.kubernetes.kubeconfig
     if ours.file is None and ours.config_map is None:
         yield None
         return

@@ -53,7 +53,7 @@ def read_in_place(
     file, config_map = split_place(where)
     if config_map is None:
         return read_file(file or Path(where), settings, defaults)
-    return _read(where, _text_of_config_map(where, config_map, kubeconfig or settings.scorer.kubeconfig), defaults)
+    return _read(where, _text_of_config_map(where, config_map, kubeconfig or settings.kubernetes.kubeconfig), defaults)
 
 
 def in_place_for(file: Path, settings: Settings, *, has_server: bool) -> str | None:

@@ -61,7 +61,7 @@ def _open_planning(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer,
             yield prepared.scorer, prepared.background, maker
         return
     watch = source_of(
-        api_client(inputs.kubeconfig or settings.scorer.kubeconfig), [Subscription(WATCHED_BUDGETS, budgets)]
+        api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig), [Subscription(WATCHED_BUDGETS, budgets)]
     )
     with prepared.following(kinds):
         watch.start()

@@ -47,7 +47,7 @@ _EVENTS_AT_ONCE: Final = 50.0
 
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Rebalance until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
-    ours, kubeconfig = settings.rebalance, inputs.kubeconfig or settings.scorer.kubeconfig
+    ours, kubeconfig = settings.rebalance, inputs.kubeconfig or settings.kubernetes.kubeconfig
     check_exposed(ours.serving)
 
     # The API server, and who leads

@@ -81,7 +81,7 @@ def render(
     from forecast_scheduler.commands.render.template_sources import open_templates
     from kube.decoding.decoding import decode_pod
 
-    kubeconfig = kubeconfig or shell.settings.scorer.kubeconfig
+    kubeconfig = kubeconfig or shell.settings.kubernetes.kubeconfig
     api = cache(lambda: _api(kubeconfig))
     wanted = _pod(pod, cluster, api)
     # If no cluster is named, files alone are enough.

@@ -58,7 +58,7 @@ def report_from_cluster(
     if inputs.cluster is not None:
         containers = containers_in_file(inputs.cluster, wanted)
     else:
-        with _session(inputs.kubeconfig or settings.scorer.kubeconfig) as session:
+        with _session(inputs.kubeconfig or settings.kubernetes.kubeconfig) as session:
             containers = call(session, _containers(session, wanted), _READ_SECONDS, "reading the pods of all services")
     if manifests is ManifestFormat.VPA:
         objects = list(vertical_pod_autoscalers(report.found, containers, datetime.now(UTC)))

@@ -102,7 +102,7 @@ def open_dry_loop(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, 
     """The loops of the settings over a cluster that they write nothing to; see prepare_scorer for what is raised."""
     provider = read_policies(settings, inputs.kubeconfig, schedule_policy_defaults(settings))
     with ExitStack() as stack:
-        api = None if inputs.cluster is not None else api_client(inputs.kubeconfig or settings.scorer.kubeconfig)
+        api = None if inputs.cluster is not None else api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig)
         session = FileSession() if api is None else ApiSession(api, may_write=lambda: False)
         if isinstance(session, ApiSession):
             session.start()
@@ -158,7 +158,7 @@ def tenants_of_file(settings: Settings, inputs: Inputs, *, hours: int, namespace
         scorer.tables.tick()
         tenants = world.loop.tables.tenants
         if tenants is None:
-            raise InputError("quotas are not heeded: set schedule.tenants.enabled to true")
+            raise InputError("quotas are not heeded: set tenants.enabled to true")
         if tenants.need is not None:
             tenants.need.refresh()
         report = live_report(scorer.tables, tenants.quotas, tenants.need, n_hours=hours)

@@ -81,7 +81,7 @@ def serve(
     check_exposed(serving)
     check_inputs(inputs)
     sys.setswitchinterval(_SWITCH_SECONDS)
-    ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig
+    ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.kubernetes.kubeconfig
 
     # The API server, and who leads
     api, identity = api_client(kubeconfig, connections=_WATCH_CONNECTIONS), our_identity()

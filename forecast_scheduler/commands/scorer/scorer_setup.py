@@ -154,7 +154,7 @@ def prepare_scorer(
             calendar = _calendar_in_use(registry)
     clock = clock_from(inputs.at, calendar)
     options = scorer_options(settings)
-    kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
+    kubeconfig = inputs.kubeconfig or settings.kubernetes.kubeconfig
     source = WatchedCluster(kubeconfig) if inputs.cluster is None else ReadFile(inputs.cluster)
     scorer = Scorer(
         options,

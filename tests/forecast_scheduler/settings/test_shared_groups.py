@@ -57,6 +57,22 @@ def test_replicas_of_all_commands_elect_their_leader_alike_but_for_the_times_of_
     assert (advisors.namespace, advisors.duration, advisors.renew_deadline) == ("ops", 4, 3)
 
 
+def test_decisions_tenants_and_the_cluster_are_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    document: dict[str, Any] = {
+        "decisions": {"log": "-", "keep": 2},
+        "tenants": {"pool": "nodes", "grace": "1m"},
+        "kubernetes": {"kubeconfig": "~/config"},
+        "advise": {"decisions": {"keep": 3}, "tenants": {"fair": False}},
+    }
+    settings = Settings.model_validate(document)
+    logs = [settings.extender.decisions, settings.schedule.decisions, settings.advise.decisions]
+    assert [(one.log, one.keep) for one in logs] == [("-", 2), ("-", 2), ("-", 3)]
+    tenants = [settings.schedule.tenants, settings.advise.tenants]
+    assert [(one.pool.value, one.grace, one.fair) for one in tenants] == [("nodes", 60, True), ("nodes", 60, False)]
+    assert settings.kubernetes.kubeconfig == Path("/home/somebody/config")
+
+
 def test_options_and_the_environment_win_over_the_shared_group(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("serving: {port: 9000}\n")
     environment = {"FORECAST_SCHEDULER_SCORER__SERVING__PORT": "9001", "FORECAST_SCHEDULER_SERVING__DRAIN": "3s"}
