@@ -166,8 +166,8 @@ def test_what_scrapes_all_parts_applies(tmp_path: Path, apply_twice: Callable[[l
 def test_a_store_behind_a_proxy_finds_token_authority_and_port(
     overlay: str, tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
 ) -> None:
-    """As docs/operate/how-to-run-on-thanos.md sets it up."""
-    page = "operate/how-to-run-on-thanos.md"
+    """As docs/operate/prometheus.md sets it up."""
+    page = "operate/prometheus.md"
     settings = block_about(page, "bearer_token_file")["prometheus"]
     shown, policy = block_about(page, "kind: CronJob"), block_about(page, "kind: NetworkPolicy")
     shown["resources"] = [one.replace("overlays/shadow", f"overlays/{overlay}") for one in shown["resources"]]
