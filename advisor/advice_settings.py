@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pydantic import Field, field_validator
 
-from base.setting_group import Duration, SettingGroup
+from base.setting_group import Duration
 from kube.leader_election.lease_options import LeaseOptions
 from placement.decisions.decision_settings import DecisionOptions
 from profiles.schedule_settings import ScheduleSettings
 from scheduler.loop_settings import GangOptions, PreemptionOptions, RepairOptions
 from serving.server_settings import ServingOptions
 from tenants.tenant_settings import TenantOptions
+
+GATE_SECONDS: Final = 20.0
+FOLLOW_SECONDS: Final = 10.0
 
 
 class AdviseLease(LeaseOptions):
@@ -27,15 +30,26 @@ class AdviseLease(LeaseOptions):
     """Name of the Lease: the same for all replicas and for the webhook."""
 
 
-class PreferOptions(SettingGroup):
-    """Pods that prefer nodes instead of being held."""
+class AdvisedLoop(ScheduleSettings):
+    """The loop that decides for the advisor. Making room, gangs and repairs are kube-scheduler's matter."""
 
-    nodes: int = Field(default=16, ge=1, le=100)
-    """Nodes that a pod prefers, at most: each costs it a term of preferred node affinity. kube-scheduler looks at a
-    part of a large cluster only, and some of them should be in it."""
+    score_per_point: ClassVar[float] = 0.05
+    """A quarter of that of our own loops: users ask for advice because they want the forecast to decide."""
 
-    charge: Duration = Field(default=5, gt=0, le=60)
-    """A pod that was asked about and never comes, because it was refused after all, is reckoned with for this time."""
+    gather: ClassVar[float] = 0.02
+    """Less than that of our own loops: kube-scheduler waits for the advice."""
+
+    batch: ClassVar[int] = 32
+    """As many as `bindings_in_flight`: those behind them are decided about when their turn comes."""
+
+    bindings_in_flight: ClassVar[int] = 32
+    """Pods whose advice is being written at once."""
+
+    binding_timeout: ClassVar[float] = GATE_SECONDS
+    """Advice that is not written when the gate is removed comes too late."""
+
+    assume_timeout: ClassVar[float] = FOLLOW_SECONDS
+    """A pod that is not bound by then is looked at: its nomination may be withdrawn."""
 
 
 class AdviseServing(ServingOptions):
@@ -61,26 +75,17 @@ class AdviseOptions(SettingGroup):
     shadow: bool = False
     """Decide about pods that ask for advice, compare with what kube-scheduler does, and write nothing; `--shadow`."""
 
-    gate_timeout: Duration = Field(default=20, gt=0, le=60)
-    """The longest time for which our gate alone holds a pod. After it any replica, or the webhook, releases the pod
-    without advice. While nothing is decided the advisor holds pods for 5 s only (docs/use/advisor.md)."""
+    gate_timeout: ClassVar[float] = GATE_SECONDS
+    """Longest time in seconds for which our gate alone holds a pod: what users may have to wait in a burst. After it
+    any replica, or the webhook, releases the pod without advice. While nothing is decided the advisor holds pods for
+    5 s only (docs/use/advisor.md)."""
 
-    follow_timeout: Duration = Field(default=10, gt=0, le=300)
-    """A pod that is not bound so long after its advice is looked at: if kube-scheduler found no place for it, the
-    nomination is withdrawn."""
+    follow_timeout: ClassVar[float] = FOLLOW_SECONDS
+    """Seconds from the advice until a pod that is not bound is looked at. If kube-scheduler found no place for it, the
+    nomination is withdrawn. By its back-off it has tried the pod three times by then."""
 
     decisions: DecisionOptions = Field(default_factory=DecisionOptions)
 
-    score_per_point: float = Field(default=0.05, gt=0, le=100)
-    """With the default weights: percent of a node's capacity that counts 10 points in kube-scheduler's scores."""
-
-    gather: Duration = Field(default=0.02, ge=0, le=1)
-    """Time for which pods that come one after the other are gathered and decided about together."""
-
-    requests_in_flight: int = Field(default=32, ge=1, le=4096)
-    """Pods whose advice is being written at once. Those behind them are decided about when their turn comes."""
-
-    prefer: PreferOptions = Field(default_factory=PreferOptions)
     tenants: TenantOptions = Field(default_factory=TenantOptions)
     leader_election: AdviseLease = Field(default_factory=AdviseLease)
 
@@ -92,17 +97,11 @@ class AdviseOptions(SettingGroup):
         return name
 
     def loop_settings(self) -> ScheduleSettings:
-        """Return the settings of the loop that decides. Making room, gangs and repairs are kube-scheduler's matter."""
-        return ScheduleSettings(
+        """Return the settings of the loop that decides."""
+        return AdvisedLoop(
             scheduler_name=self.scheduler_name,
             domain=self.domain,
             decisions=self.decisions,
-            batch=self.requests_in_flight,
-            score_per_point=self.score_per_point,
-            gather=self.gather,
-            bindings_in_flight=self.requests_in_flight,
-            binding_timeout=self.gate_timeout,
-            assume_timeout=self.follow_timeout,
             gangs=GangOptions(enabled=False),
             preemption=PreemptionOptions(enabled=False),
             repair=RepairOptions(enabled=False),

@@ -17,7 +17,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from cluster.model_watch import LoadedModel
 from cluster.state_source import StateSource
-from forecast_scheduler.settings.document import Settings, with_options
+from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.client.api_answer import ApiAnswer
 from kube.decoding.decoding import Kind
@@ -36,6 +36,7 @@ from scheduler.shard_tables import ShardLeases
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import LargeCluster, large_cluster
+from testing.constants import altered
 
 _NAME: Final = "forecast-scheduler"
 _ZONES: Final = 3
@@ -121,7 +122,7 @@ class Round:
 class AnsweredLoop:
     """Context manager.
 
-    options  : of the settings under `schedule`, such as {"batch": 1}
+    options  : settings and constants of `schedule`, such as {"batch": 1}
     held     : says which nodes are its own; None = all are
     on_bound : called with pods that are bound, and their nodes
     """
@@ -135,7 +136,8 @@ class AnsweredLoop:
         on_bound: Callable[[PodInfo, str], None] = lambda pod, node: None,
     ) -> None:
         quiet = {"domain": "", "scheduler_name": _NAME, "leader_election": {"enabled": False}}
-        settings = with_options(Settings(), {"schedule": quiet | dict(options or {})})
+        settings = Settings()
+        settings = settings.replace(schedule=altered(settings.schedule, **(quiet | dict(options or {}))))
         self.scorer = still_scorer()
         self.tables = schedule_tables(self.scorer, settings.schedule, settings.node_rules, None, held)
         self.policy: Policy = schedule_policy(settings)

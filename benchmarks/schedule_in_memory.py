@@ -11,9 +11,8 @@ last pod's outcome. Nodes are in three zones, and the default spreading over hos
     identical      all pods are of one ReplicaSet
     mixed          200 services, the pods of each one after the other
     fed            identical, and they come while the loop runs, put into the tables by another thread as by the watch
-    one per cycle  the same loop with `schedule.batch: 1`
+    one per cycle  the same loop with batches of one pod
     extender       the same pods by our HTTP extender's filter and prioritize without HTTP, the best node assumed
-    bounded scan   `schedule.bounded_scan`: as many nodes are looked at as a batch has pods, and so many more
 
 Medians of rounds are shown. CPU is that of the whole process, by thread from the same rounds; the stages are from
 another round with timers. Quality is what the forecast says of the nodes when the mixed pods have been placed, beside
@@ -46,7 +45,7 @@ _FEW: Final = 300
 
 _LARGE: Final = 20_000
 _LIMITS: Final = {False: {"identical": 20_000, "mixed": 3_000}, True: {"identical": 10_000, "mixed": 2_000}}
-"""Pods/s at 5,000 nodes, and where there are _LARGE; there a bounded scan will do."""
+"""Pods/s at 5,000 nodes, and where there are _LARGE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Found:
     quality: dict[str, Quality] = field(default_factory=dict)
 
 
-def measure(made: LargeCluster, n_pods: int, rounds: int, bounded: int) -> Found:
+def measure(made: LargeCluster, n_pods: int, rounds: int) -> Found:
     """All configurations."""
     found = Found()
     few = min(_FEW, n_pods)
@@ -81,11 +80,6 @@ def measure(made: LargeCluster, n_pods: int, rounds: int, bounded: int) -> Found
                 _schedule(loop, kind, made, n_pods, f"timed-{kind}")
             found.stages["batches", kind] = stages.per_pod(n_pods)
         found.quality["exact"] = _quality_of(loop, made, n_pods)
-    with AnsweredLoop(made, {"bounded_scan": bounded}) as loop:
-        for number in range(rounds):
-            _round(found, loop, "bounded scan", "identical", made, n_pods, number)
-            _round(found, loop, "bounded scan", "mixed", made, n_pods, number)
-        found.quality["bounded scan"] = _quality_of(loop, made, n_pods)
         found.quality["random"] = _quality_of(loop, made, n_pods, place=lambda pods: _place_anywhere(loop, pods))
     with AnsweredLoop(made, {"batch": 1}) as loop:
         for number in range(rounds):
@@ -176,17 +170,15 @@ def show(n_nodes: int, found: Found) -> bool:
     print(f"\n  {'predicted CPU peaks':26}{'CV':>9}{'highest':>10}   of {n_nodes} nodes, mixed pods placed")
     for name, one in found.quality.items():
         print(f"  {name:26}{one.variation:9.4f}{one.highest:10.1%}")
-    is_large = n_nodes >= _LARGE
     holds = True
     print()
-    for kind, least in _LIMITS[is_large].items():
+    for kind, least in _LIMITS[n_nodes >= _LARGE].items():
         exact = median(one.rate for one in found.rounds["batches", kind])
-        bounded = median(one.rate for one in found.rounds["bounded scan", kind])
-        kept = (max(exact, bounded) if is_large else exact) >= least
+        kept = exact >= least
         beside = median(one.rate for one in found.rounds["extender", kind])
         print(
-            f"  {kind}: {exact:.0f} pods/s exact, {bounded:.0f} by a bounded scan, {exact / beside:.0f} times the "
-            f"extender's; at least {least} is wanted: {outcome(kept)}"
+            f"  {kind}: {exact:.0f} pods/s, {exact / beside:.0f} times the extender's; at least {least} is wanted: "
+            f"{outcome(kept)}"
         )
         holds = holds and kept
     return holds
@@ -205,14 +197,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pods", type=int, default=5000, help="in a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sitting", type=float, default=10.0, help="pods per node that sit there already")
-    parser.add_argument("--bounded", type=int, default=50, help="schedule.bounded_scan")
     parser.add_argument("--check", type=int, default=300, help="nodes, and half as many pods again, of the comparison")
     asked = parser.parse_args(arguments)
     holds = True
     for n_nodes in numbers(asked.nodes):
         made = cluster_with_zones(n_nodes, asked.sitting, _SERVICES)
         print(f"{n_nodes} nodes, {len(made.pods)} pods sit there, {asked.rounds} rounds of {asked.pods} pods")
-        holds = show(n_nodes, measure(made, asked.pods, asked.rounds, asked.bounded)) and holds
+        holds = show(n_nodes, measure(made, asked.pods, asked.rounds)) and holds
         print(f"  {machine_load()}\n", flush=True)
     for kind in ("identical", "mixed"):
         n, same = same_nodes(asked.check, asked.check * 3 // 2, kind)

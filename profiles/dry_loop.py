@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
@@ -29,14 +29,20 @@ from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.decisions import Decisions
 from scheduler.cycle.placing import Looked, UnitPlacer
 from scheduler.gangs.group_creator import suppose_groups
-from scheduler.loop_settings import BackoffOptions, QueueOptions
+from scheduler.loop_settings import QueueOptions
 from scheduler.placing_core import placing_core
 from scheduler.queue.queued_pods import Popped
 from scheduler.scheduling_tables import ScheduleTables
 from scorer.highest_peak import share_of
 from scorer.scorer import Scorer
 
-_WITHOUT_BACKOFF: Final = QueueOptions(backoff=BackoffOptions(initial=0, longest=0), unschedulable_flush=1e9)
+
+class _WithoutBackoff(QueueOptions):
+    backoff_initial: ClassVar[float] = 0.0
+    backoff_longest: ClassVar[float] = 0.0
+    unschedulable_flush: ClassVar[float] = 1e9
+
+
 _ASSUMED_SECONDS: Final = 86_400.0
 _MOST_ATTEMPTS: Final = 50
 """A pod that other pods wake more often than this is left where it is."""
@@ -96,7 +102,7 @@ class DryLoop:
         """session: reads the workloads that the tide may move."""
         self._settings, self._scorer, self.tables = settings, scorer, tables
         self.profiles = assembled_profiles(settings, policies, tables, DryRun(), clock=scorer.tables.clock)
-        self._core = placing_core(scorer, tables, self.profiles, _WITHOUT_BACKOFF, clock=scorer.tables.clock)
+        self._core = placing_core(scorer, tables, self.profiles, _WithoutBackoff(), clock=scorer.tables.clock)
         self._core.attach()
         with scorer.tables.reading() as cluster:
             self._cycle = self._core.cycle(
@@ -111,7 +117,6 @@ class DryLoop:
         self._nominations: list[tuple[PodInfo, Nomination]] = []
         self._evicts: dict[str, tuple[PodInfo, ...]] = {}
         self._attempts: dict[str, int] = {}
-        self._scan_from = 0
 
     def look_around(self) -> None:
         """Do once what the threads next to the live loop do again and again."""
@@ -186,8 +191,6 @@ class DryLoop:
                 cluster,
                 self._scorer.tables.level()[0],
                 until=cluster.now + _ASSUMED_SECONDS,
-                bounded_scan=self._settings.bounded_scan,
-                scan_from=self._scan_from,
                 one_by_one=bool(look_at),
                 look_at=look_at,
                 on_look=on_look,
@@ -200,7 +203,6 @@ class DryLoop:
             placer = self._placer(look_at, on_look) if is_of_it else self._placer()
             with follower.trying():
                 decisions = self._cycle.run(popped, placer)
-            self._scan_from = placer.scan_from
             follower.placed([queued.pod for queued, _ in decisions.placed])
         for uid in decisions.gone:
             queue.remove(uid)

@@ -134,7 +134,6 @@ class ScheduleLoop:
                 metrics=metrics,
                 options=LoopOptions(
                     batch=settings.batch,
-                    bounded_scan=settings.bounded_scan,
                     gather=settings.gather,
                     most_unfinished=role.most_unfinished,
                     together=role.together,
@@ -149,7 +148,6 @@ class ScheduleLoop:
                 self.queue.waiting,
                 lambda: live.level()[0],
                 domain=settings.domain,
-                bounded_scan=settings.bounded_scan,
             )
             if volumes is not None:
                 live.attach((), volumes.waits)

@@ -4,39 +4,28 @@ shards.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from base.setting_group import Duration, SettingGroup
-
-
-class BackoffOptions(SettingGroup):
-    """How long a pod that could not be placed waits before it is tried again. The defaults are kube-scheduler's."""
-
-    initial: Duration = Field(default=1, ge=0, le=600)
-    """Wait after the first attempt; doubled with every further one. 0: none."""
-
-    longest: Duration = Field(default=10, ge=0, le=3600)
-    """Where doubling ends; at least `initial`."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.longest < self.initial:
-            raise ValueError("longest must be at least initial")
-        return self
+from base.setting_group import SettingGroup
 
 
 class QueueOptions(SettingGroup):
-    """How long pods wait in the parts of the queue."""
+    """How long pods wait in the parts of the queue. Times as in kube-scheduler."""
 
-    backoff: BackoffOptions = Field(default_factory=BackoffOptions)
+    backoff_initial: ClassVar[float] = 1.0
+    """Seconds from the first failed attempt to the next; twice as many after each further one."""
 
-    unschedulable_flush: Duration = Field(default=300, gt=0)
-    """A pod that no event has woken for this time is tried again."""
+    backoff_longest: ClassVar[float] = 10.0
+    """Seconds where doubling ends."""
 
-    most_events: int = Field(default=10_000, ge=1)
-    """Events remembered for pods in flight. A pod that was longer in flight is tried again in any case."""
+    unschedulable_flush: ClassVar[float] = 300.0
+    """Seconds after which a pod that no event has woken is tried again."""
+
+    most_events: ClassVar[int] = 10_000
+    """Events remembered for pods in flight: a few seconds of a large cluster. A pod that is longer in flight is tried
+    again in any case."""
 
 
 class GangOptions(SettingGroup):
@@ -45,12 +34,12 @@ class GangOptions(SettingGroup):
     enabled: bool = True
     """Heed PodGroups. If false, their pods are placed one by one."""
 
-    timeout: Duration = Field(default=60, ge=0)
-    """Time from the first failed attempt of a complete group until others go first, for groups without
+    timeout: ClassVar[float] = 60.0
+    """Seconds from the first failed attempt of a complete group until others go first, if the group has no
     scheduleTimeoutSeconds. As in scheduler-plugins."""
 
-    pause: Duration = Field(default=60, ge=0)
-    """Time in which a group that is past its timeout is not tried."""
+    pause: ClassVar[float] = 60.0
+    """Seconds in which a group that is past its timeout is not tried: as long as it had for its first tries."""
 
 
 class PreemptionOptions(SettingGroup):
@@ -59,20 +48,12 @@ class PreemptionOptions(SettingGroup):
     enabled: bool = True
     """Evict. If false, pods wait for room."""
 
-    protect_started: Duration = Field(default=60, ge=0)
-    """Pods that started less long ago are not evicted: what has just been started, perhaps for having been preempted
-    elsewhere, is not evicted again at once. 0: all may be."""
+    protect_started: ClassVar[float] = 60.0
+    """Seconds after its start in which a pod is not evicted: it may have been preempted elsewhere just before."""
 
-    least_candidates: int = Field(default=8, ge=1)
-    """Fewest nodes that are tried one by one for a pod that needs more than requests to leave. Each takes 15 ms at
-    1,000 nodes, 50 ms at 5,000, in which nothing else is scheduled. 100 in kube-scheduler's DefaultPreemptionArgs."""
-
-    candidates_share: float = Field(default=0, ge=0, le=1)
-    """Share of the nodes that is tried so, if it is more. 0.1 in kube-scheduler's DefaultPreemptionArgs."""
-
-    def most_candidates(self, n_nodes: int) -> int:
-        """Return how many of `n_nodes` are tried one by one (calculateNumCandidates)."""
-        return max(self.least_candidates, int(n_nodes * self.candidates_share))
+    least_candidates: ClassVar[int] = 8
+    """Nodes that are tried one by one for a pod that needs more than requests to leave. Each takes 15 ms at 1,000
+    nodes, 50 ms at 5,000, in which nothing else is scheduled. kube-scheduler tries 100, or a tenth of the nodes."""
 
 
 class RepairOptions(SettingGroup):
@@ -96,18 +77,18 @@ class ShardOptions(SettingGroup):
     """Shards that nodes are parted into; about four for each replica. Replicas with another number place nothing while
     some with the first one live."""
 
-    passes: int = Field(default=1, ge=0, le=16)
-    """Further replicas that try a unit which found no room, before the leader looks at the nodes of all."""
+    passes: ClassVar[int] = 1
+    """Further replicas that try a unit which found no room, before the leader looks at the nodes of all. Each further
+    one delays every unit that fits nowhere by a cycle."""
 
-    most_difference: float = Field(default=0.1, gt=0, le=1)
-    """Nodes move from a shard with more room than the mean to one with less, when they differ by more than this share
-    of the mean."""
+    most_difference: ClassVar[float] = 0.1
+    """Share of the mean room by which shards may differ before nodes move. Less moves nodes for noise."""
 
-    balance_every: Duration = Field(default=30, ge=1)
-    """Time between two looks at the room of all shards."""
+    balance_every: ClassVar[float] = 30.0
+    """Seconds between two looks at the room of all shards: nodes that moved have been heard of by then."""
 
-    moves: int = Field(default=20, ge=1, le=500)
-    """Most nodes that a replica hands over at once."""
+    moves: ClassVar[int] = 20
+    """Most nodes that a replica hands over at once, so that the next look sees what it brought."""
 
-    loan: Duration = Field(default=30, ge=5)
-    """Time for which the leader keeps a node that another replica lent it for one unit."""
+    loan: ClassVar[float] = 30.0
+    """Seconds for which the leader keeps a node that another replica lent it for one unit: it is bound by then."""

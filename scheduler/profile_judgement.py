@@ -69,7 +69,6 @@ class ProfileJudge:
         level: Callable[[], Level],
         *,
         domain: str,
-        bounded_scan: int = 0,
     ) -> None:
         """
         profiles : by scheduler name
@@ -78,7 +77,7 @@ class ProfileJudge:
         domain   : of the process, for people
         """
         self._view, self._cluster, self._profiles = view, cluster, profiles
-        self._waiting, self._level, self._domain, self._bounded_scan = waiting, level, domain, bounded_scan
+        self._waiting, self._level, self._domain = waiting, level, domain
 
     def __call__(self, pod: PodInfo) -> Judgement | None:
         """The judgement on the tables as they are; None = no profile of this process places the pod."""
@@ -86,7 +85,7 @@ class ProfileJudge:
         if profile is None:
             return None
         chosen = profile.policies.choose(pod)
-        placer = UnitPlacer(self._view, self._cluster, self._level(), until=0.0, bounded_scan=self._bounded_scan)
+        placer = UnitPlacer(self._view, self._cluster, self._level(), until=0.0)
         placer.use(profile)
         component = profile_component(profile.name, profile.scheduler_name, self._domain)
         try:

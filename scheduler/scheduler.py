@@ -85,7 +85,6 @@ Record = Callable[[AssumingCluster, Sequence[PodInfo], Mapping[str, NodeChoice],
 class LoopOptions:
     """
     batch        : most pods of a unit placed in one cycle; a gang is placed whole
-    bounded_scan : nodes looked at beyond the pods of a batch, 0 = all
     gather       : seconds between the first of two cycles and the second, if the queue was empty between them: what
                    comes meanwhile is placed together. A pod that comes after a pause does not wait
     most_unfinished : bindings that wait or are under way, see Backpressure
@@ -93,7 +92,6 @@ class LoopOptions:
     """
 
     batch: int = 1024
-    bounded_scan: int = 0
     gather: float = 0.0
     most_unfinished: int = 4096
     together: int = 1
@@ -146,7 +144,6 @@ class Scheduler:
         self._telling, self._may_schedule, self._policies, self._record = telling, may_schedule, policies, record
         self._metrics, self._options = metrics, options or LoopOptions()
         self._clock, self._stopwatch = clock, stopwatch
-        self._scan_from = 0
         self._popped_at = -math.inf  # by the stopwatch
         self._backpressure = Backpressure(self._options.most_unfinished)
         self._again: list[tuple[float, str]] = []  # pods to be looked at again at a time of the queue, a heap
@@ -248,14 +245,11 @@ class Scheduler:
                         cluster,
                         self._scorer.tables.level()[0],
                         until=self._settling.until,
-                        bounded_scan=self._options.bounded_scan,
-                        scan_from=self._scan_from,
                         times=times,
                         coming=self._coming,
                         movable=None if self._together is None else {},
                     )
                     decisions = self._cycle.run(popped, placer)
-                self._scan_from = placer.scan_from
                 placed = [queued.pod for queued, _ in decisions.placed]
                 # Before any client can delete one of them: the room that it frees has to be reported, too.
                 self._follower.placed(placed)

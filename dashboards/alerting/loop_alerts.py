@@ -33,7 +33,7 @@ _PLACES: Final = f"on {_REPLICA} (forecast_leader == 1 or forecast_shards_owned 
 """The replica that leads; where replicas share the nodes, all that own some."""
 
 _HELD_SECONDS: Final = 65
-"""The largest advise.gate_timeout, and 5 s."""
+"""Well above the 25 s for which a pod is held at most."""
 
 
 def loop_alerts() -> list[Alert]:

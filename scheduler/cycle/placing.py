@@ -124,8 +124,6 @@ class UnitPlacer:
     level           : rung of the degradation ladder
     until           : unix seconds until which pods are assumed
     score_per_point : as of the extender: what a point of its protocol stands for
-    bounded_scan    : look at one node per pod of the batch and this many more; 0 = at all nodes
-    scan_from       : row at which a bounded scan begins; where it ended is where the next one does
     one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
     scores          : further Score plugins with their weights. See `use`
     preferences     : which nodes come first
@@ -143,8 +141,6 @@ class UnitPlacer:
     level: Level
     until: float
     score_per_point: float = 0.2
-    bounded_scan: int = 0
-    scan_from: int = 0
     one_by_one: bool = False
     scores: Sequence[tuple[NodeScore, int]] = ()
     preferences: Sequence[NodePreference] = ()
@@ -181,7 +177,7 @@ class UnitPlacer:
                 continue
             with self.times.at(Point.PREFER):
                 rows, most = self._preferred(rest, policy, rows)
-            placed += self._place_some(rest[:most], filters, policy, self._scanned(rows, most))
+            placed += self._place_some(rest[:most], filters, policy, rows)
         return Placed(tuple(placed), None)
 
     def _before_next_room(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
@@ -211,10 +207,7 @@ class UnitPlacer:
         nominated = self._nominated(pod, rows) if len(rows) else None
         parts: Sequence[ScorePart] = ()
         if len(rows):
-            preferred, most = self._preferred(pods, policy, rows, passed_over)
-            scan_from = self.scan_from
-            rows, self.scan_from = self._scanned(preferred, most), scan_from
-            _note_dropped(passed_over, preferred, rows, "bounded_scan")
+            rows, _ = self._preferred(pods, policy, rows, passed_over)
             parts = self._parts(pod, policy, rows)
         return Looked(pod, found, rows, sum_of(parts, len(rows)), parts, passed_over, nominated)
 
@@ -305,16 +298,6 @@ class UnitPlacer:
             weight = int(policy.plugin_weights.get(score.name, weight))
             if weight and not score.skips(pod, self.view, rows):
                 yield score, weight
-
-    def _scanned(self, rows: Ints, n_pods: int) -> Ints:
-        """All rows, or the next few from where the last scan ended, in ascending order."""
-        most = n_pods + self.bounded_scan
-        if not self.bounded_scan or len(rows) <= most:
-            return rows
-        first = int(np.searchsorted(rows, self.scan_from)) % len(rows)
-        chosen = np.concatenate([rows[first : first + most], rows[: max(0, first + most - len(rows))]])
-        self.scan_from = int(chosen[-1]) + 1
-        return np.sort(chosen)
 
 
 def _counts_peak_only(policy: Policy) -> bool:

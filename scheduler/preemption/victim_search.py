@@ -123,7 +123,7 @@ class VictimSearch:
         if len(rows):
             grid = Grid.of(rows, may_go, room, sitting)
             trials = Trials(pod, view, filters, self._gangs, self._budgets, sitting.standing_of)
-            best = self._by_trials(grid, trials, best, self._options.most_candidates(len(rows)))
+            best = self._by_trials(grid, trials, best, self._options.least_candidates)
         return Found(best, n_unhelpful, wait_seconds)
 
     # Who may go

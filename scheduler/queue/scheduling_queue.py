@@ -75,7 +75,7 @@ class SchedulingQueue:
         flows : whose turn it is; None = all units are sorted as one flow
         """
         self._options, self._time, self._table = options, MonotonicTime(clock, steady), UnitTable(units)
-        self._backoff = Backoff(options.backoff.initial, options.backoff.longest)  # calculateBackoffDuration upstream
+        self._backoff = Backoff(options.backoff_initial, options.backoff_longest)  # calculateBackoffDuration upstream
         self._asking = PluginCalls(gate, hints)
         self._parts = Parts(sort, self._asking, options.most_events, flows)
         self._pods: dict[str, QueuedPodInfo] = {}

@@ -206,10 +206,7 @@ class FairFlows:
 
     def _urgent(self, queue: PodQueue, heads: Sequence[FlowHead], waiting: Sequence[int], now: float) -> int | None:
         """The flow whose unit has to start first and soon, and is of no lower priority than others of the queue."""
-        lead = self._options.due_lead
-        if not lead:
-            return None
-        first, chosen = now + lead, None
+        first, chosen = now + self._options.due_lead, None
         for at in waiting:
             head, due = heads[at], heads[at].due
             if due is None or due.due > first:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator
 
@@ -103,12 +103,12 @@ class FairOptions(SettingGroup):
     longest_wait: Duration = Field(default=600, ge=0)
     """A pod that came, or was tried last, this long ago goes next, whatever its priority. Needs a queue. 0: never."""
 
-    due_lead: Duration = Field(default=300, ge=0)
-    """A pod goes first in its queue from this long before the latest moment it may start. 0: never."""
+    due_lead: ClassVar[float] = 300.0
+    """Seconds before the latest moment it may start from which a pod goes first in its queue."""
 
-    quantum: int = Field(default=64, ge=1)
+    quantum: ClassVar[int] = 64
     """Fewest pods of an owner's turn in a drf queue, unless this many are more than 3 % of an even share. Turns that
-    grow because they are many, or in vain, grow no further."""
+    grow because they are many, or in vain, grow no further: each turn costs a cycle."""
 
     @field_validator("queues")
     @classmethod

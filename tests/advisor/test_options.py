@@ -18,18 +18,11 @@ def test_the_loop_gets_what_is_set() -> None:
         scheduler_name="second",
         domain="evening",
         decisions=DecisionOptions(events=False),
-        score_per_point=0.2,
-        gather=0.1,
-        requests_in_flight=7,
-        gate_timeout=3,
-        follow_timeout=30,
         leader_election=AdviseLease(name="advisor-2", enabled=False),
     ).loop_settings()
     assert (loop.scheduler_name, loop.domain, loop.share_nodes) == ("second", "evening", [])
     assert loop.decisions == DecisionOptions(events=False)
-    assert (loop.score_per_point, loop.gather) == (0.2, 0.1)
-    assert (loop.batch, loop.bindings_in_flight) == (7, 7)
-    assert (loop.binding_timeout, loop.assume_timeout) == (3, 30)
+    assert (loop.binding_timeout, loop.assume_timeout) == (AdviseOptions.gate_timeout, AdviseOptions.follow_timeout)
     assert (loop.leader_election.name, loop.leader_election.enabled) == ("advisor-2", False)
 
 
@@ -38,8 +31,7 @@ def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual(
     assert not (loop.gangs.enabled or loop.preemption.enabled or loop.repair.enabled)
     assert loop.profiles == ["online"] and not loop.dry_run
     set_here = {
-        *("scheduler_name", "domain", "decisions", "batch", "score_per_point", "gather", "bindings_in_flight"),
-        *("serving", "binding_timeout", "assume_timeout", "gangs", "preemption", "repair", "leader_election"),
+        *("scheduler_name", "domain", "decisions", "gangs", "preemption", "repair", "serving", "leader_election"),
     }
     usual = ScheduleSettings()
     for name in ScheduleSettings.model_fields.keys() - set_here:
@@ -59,10 +51,6 @@ def test_a_shadow_renews_no_lease_and_advisor_and_webhook_mean_the_same() -> Non
     [
         ({"scheduler_name": "forecast-scheduler"}, "name a kube-scheduler"),
         ({"scheduler_name": ""}, "at least 1 character"),
-        ({"gate_timeout": 0}, "greater than 0"),
-        ({"gate_timeout": "2m"}, "less than or equal to 60"),
-        ({"follow_timeout": 0}, "greater than 0"),
-        ({"requests_in_flight": 0}, "greater than or equal to 1"),
         ({"gatetimeout": 3}, "gatetimeout"),
         ({"leader_election": {"duration": 2}}, "protects nothing"),
     ],

@@ -57,7 +57,7 @@ def placed(
 ) -> list[str]:
     """Names of the pods that get a node, of one that has room for four."""
     schedule = {
-        "queues": list(queues), "longest_wait": 0, "due_lead": 0, "preemption": {"enabled": False},
+        "queues": list(queues), "longest_wait": 0, "preemption": {"enabled": False},
         "job": {"valley": {"enabled": False}},
     }  # fmt: skip
     config = tmp_path / "settings.yaml"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from advisor.advice_binder import AdviceBinder, AdviceFigures, AdviceNotes, ShadowBinder, asks_for_advice
 from advisor.advice_metrics import AdviceCollector, FollowingCollector, PreferenceCollector
-from advisor.advice_settings import AdviseOptions
+from advisor.advice_settings import AdvisedLoop, AdviseOptions
 from advisor.exchanged_nodes import FEWEST, TOGETHER, PlacedTogether
 from advisor.followed_advice import BoundPods, Following
 from advisor.pods_waiting_for_advice import GatedPods
@@ -48,6 +48,13 @@ _STALE_SECONDS: Final = 1.0
 _LEVEL_SECONDS: Final = 0.2
 _RELEASE_CONNECTIONS: Final = 64
 _REQUEST_SECONDS: Final = 5.0
+
+_PREFERRED_NODES: Final = 16
+"""Most nodes that a pod prefers: each costs it a term of preferred node affinity. kube-scheduler looks at a part of a
+large cluster only, and some of them should be in it."""
+
+_CHARGE_SECONDS: Final = 5.0
+"""A pod that was asked about, and never comes because it was refused after all, counts for this time."""
 
 
 class Advising:
@@ -169,7 +176,7 @@ class Advising:
                 ranking_of=ranking_of,
                 peak_of=scorer.expected_peak,
                 makes_room=may_be_made,
-                n_nodes=self._options.prefer.nodes,
+                n_nodes=_PREFERRED_NODES,
                 released=quota_gate.released if quota_gate is not None else None,
             )
 
@@ -182,7 +189,7 @@ class Advising:
             may_decide=has_forecast,
             looks_together=partial(PlacedTogether, fewest=FEWEST),
             together=TOGETHER,
-            most_unfinished=self._options.requests_in_flight,
+            most_unfinished=AdvisedLoop.bindings_in_flight,
         )
         releasing = PeriodicTask(
             "release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced
@@ -199,8 +206,8 @@ class Advising:
                 scorer,
                 tables.view,
                 recorder,
-                n_nodes=self._options.prefer.nodes,
-                charge_seconds=self._options.prefer.charge,
+                n_nodes=_PREFERRED_NODES,
+                charge_seconds=_CHARGE_SECONDS,
                 bound_seconds=self._options.follow_timeout,
                 has_forecast=has_forecast,
                 judge=judge,

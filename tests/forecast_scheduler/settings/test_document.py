@@ -66,7 +66,10 @@ def test_norway_is_a_country_and_several_are_a_list(config: Path, text: str, cou
         ("prometheus: {step: 7m}", r"sets 'prometheus.step' to '7m': it must divide an hour"),
         ("prometheus: {step: soon}", r"sets 'prometheus.step' to 'soon': write a duration such as 200ms, 30s"),
         ("prometheus: {log_source: loki}", r"sets 'prometheus.log_source' to 'loki': input should be 'auto', 'vector'"),
-        ("schedule: {backoff: {initial: 20s}}", r"wrong under 'schedule.backoff': longest must be at least initial$"),
+        (
+            "scorer: {scores: {water_levels: {lower: 0.7}}}",
+            r"wrong under 'scorer.scores.water_levels': lower must be below",
+        ),
         ("replay: 7", r"sets 'replay' to 7: input should be"),
         ("- a\n- b", r"holds a list: write `key: value` lines"),
         ("a: [1", r"not valid YAML near line \d"),

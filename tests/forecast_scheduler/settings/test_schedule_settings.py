@@ -32,7 +32,6 @@ def _settings(**schedule: object) -> Settings:
     [
         ({"leader_election": {"duration": "7s"}}, "a duration of 7 s, .* duration must be above renew_deadline"),
         ({"leader_election": {"duration": "1500ms"}}, "duration must be whole seconds"),
-        ({"backoff": {"initial": "20s"}}, "longest must be at least initial"),
         ({"share_nodes": ["", "forecast-scheduler"]}, "share_nodes names 'forecast-scheduler'"),
         ({"profiles": []}, "at least 1 item"),
         ({"profiles": ["online", "online"]}, "each profile may be named once"),

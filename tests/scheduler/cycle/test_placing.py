@@ -47,13 +47,6 @@ def test_on_many_clusters(seed: int) -> None:
     assert_same(seed, with_model=bool(seed % 4))
 
 
-def test_a_bounded_scan_looks_at_some_nodes_and_goes_on_from_there() -> None:
-    cluster = varied_cluster(3, n_nodes=60)
-    nodes = cluster.place(one_by_one=False, most=4, bounded_scan=2)
-    assert sum(map(bool, nodes)) > 100
-    assert len(set(nodes)) > 30
-
-
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
 def test_a_batch_of_job_pods_is_placed_as_one_by_one(seed: int) -> None:
     """Every other service runs for a while only, each for another."""

@@ -62,10 +62,9 @@ class VariedCluster:
         profiles = {name: SchedulingProfile("any", name, OnePolicyForAll(self.policy), bindings) for name in names}
         return Likeness(self.view, profiles).runs(self.pods)
 
-    def place(self, *, one_by_one: bool, most: int = 64, bounded_scan: int = 0) -> list[str]:
+    def place(self, *, one_by_one: bool, most: int = 64) -> list[str]:
         """Place all pods; the node of each, '' = none."""
         nodes: dict[str, str] = {}
-        scan_from = 0
         with self.scorer.tables.reading() as cluster:
             for run in self.runs():
                 for start in range(run.start, run.stop, most):
@@ -76,12 +75,9 @@ class VariedCluster:
                         cluster,
                         level,
                         until=NOW + 100,
-                        bounded_scan=bounded_scan,
-                        scan_from=scan_from,
                         one_by_one=one_by_one,
                     )
                     placed = placer.place(some, FILTERS, self.policy)
-                    scan_from = placer.scan_from
                     self.choices.update(placer.choices)
                     names = [self.view.state.names[row] for row in placed.rows]
                     nodes |= dict(zip([pod.uid for pod in some], names, strict=False))

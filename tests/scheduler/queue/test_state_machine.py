@@ -15,6 +15,7 @@ from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.plugins import FlowHead, Pick, Turn
 from scheduler.loop_settings import QueueOptions
 from scheduler.queue.queued_pods import Part, QueuedPodInfo
+from testing.constants import altered
 from tests.scheduler.queue.queue_world import BEGIN, FIT, SPREAD, STRANGE, World, a_pod, node_added
 
 _WAITING = ("active", "backoff", "unschedulable")
@@ -168,7 +169,7 @@ class SlowQueue:
     def _back(self, group: list[SlowPod], by: frozenset[str] | None) -> None:
         first = group[0]
         attempts = max(1, self.gang_attempts.get(first.key, 0)) if first.is_gang else first.attempts
-        until = self.now + min(self.options.backoff.initial * 2 ** (attempts - 1), self.options.backoff.longest)
+        until = self.now + min(self.options.backoff_initial * 2 ** (attempts - 1), self.options.backoff_longest)
         self.gang_until[first.key] = first.until = until
         for each in group:
             each.by, each.waits_since = by or frozenset(), self.now
@@ -235,7 +236,7 @@ def _due(unit: list[SlowPod]) -> float:
 
 
 # The log is short, so that it runs over; what was forgotten wakes, which the model is told by `is_changed`.
-_OPTIONS = QueueOptions(most_events=5)
+_OPTIONS = altered(QueueOptions(), most_events=5)
 _UIDS = st.integers(0, 11).map(lambda number: f"p{number}")
 _ZONES = st.sampled_from(["x", "y"])
 _PLUGINS = st.sets(st.sampled_from([FIT, SPREAD, STRANGE]), max_size=2).map(frozenset)
@@ -381,7 +382,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.closed.clear()
         self.world.gated = {}
         self.world.queue.happened(ClusterEvent(EventKind.TIMEOUT))
-        self.world.after(_OPTIONS.backoff.longest)
+        self.world.after(_OPTIONS.backoff_longest)
         assert set(self.world.parts().values()) <= {"active"}
         popped = [uid for uids in self.world.all_popped() for uid in uids]
         assert sorted(popped) == sorted(self.model.pods)

@@ -5,10 +5,11 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-from scheduler.loop_settings import BackoffOptions, QueueOptions
+from scheduler.loop_settings import QueueOptions
 from scheduler.queue.active import PrioritySort
 from scheduler.queue.queued_pods import Popped
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from testing.constants import altered
 from tests.scheduler.queue.queue_world import FIT, World, a_pod, node_added
 
 _PRODUCERS, _PODS = 3, 300
@@ -22,7 +23,7 @@ def _real_queue() -> SchedulingQueue:
         gate=world.gate,
         hints=world.hints,
         units=world,
-        options=QueueOptions(backoff=BackoffOptions(initial=0.001, longest=0.01), unschedulable_flush=0.05),
+        options=altered(QueueOptions(), backoff_initial=0.001, backoff_longest=0.01, unschedulable_flush=0.05),
         clock=time.time,
     )
 

@@ -94,8 +94,6 @@ def test_what_has_to_start_soon_goes_first_in_its_queue_every_other_turn() -> No
         assert flows.turn(a_head(f"{queue}/", due=NOW + 301)).pick is Pick.FIRST
     flows = Flows()
     assert [flows.turn(a_head("edf/", due=NOW)).pick for _ in range(3)] == [Pick.DUE] * 3
-    flows = Flows(FairOptions(due_lead=0))
-    assert flows.turn(a_head("prio/", due=NOW - 99)).pick is Pick.FIRST
 
 
 def test_a_due_time_makes_no_priority() -> None:
