@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from pydantic import Field, field_validator
 
-from base.setting_group import Duration
+from base.setting_group import Duration, SettingGroup
 from kube.leader_election.lease_options import LeaseOptions
 from placement.decisions.decision_settings import DecisionOptions
 from profiles.schedule_settings import ScheduleSettings

@@ -14,13 +14,12 @@ _RENAMED_AROUND_MODELS: Final[dict[str, str]] = {
 }
 
 # Sections scorer, extender, schedule, node_rules, advise and webhook.
-_RENAMED_AROUND_PLACING: Final = {
+_RENAMED_AROUND_PLACING: Final[dict[str, str]] = {
     "extender.rare_devices": "node_rules.cards",
     "schedule.gpu.cards": "node_rules.cards",
     "schedule.gpu.devices": "node_rules.devices",
     "schedule.gpu.groups": "node_rules.machine_groups",
     "schedule.gpu.topology": "node_rules.topology",
-    "schedule.job.due_lead": "schedule.due_lead",
     "schedule.job.longest_wait": "schedule.longest_wait",
     "schedule.job.online_weight": "schedule.unqueued_weight",
     "schedule.job.queues": "schedule.queues",
@@ -127,7 +126,35 @@ _REMOVED_AROUND_MODELS: Final[dict[str, str]] = {
 
 # Sections scorer, extender, schedule, node_rules, advise and webhook.
 _REMOVED_AROUND_PLACING: Final[dict[str, str]] = {
-    # one line a key
+    "advise.follow_timeout": "it is 10s always",
+    "advise.gate_timeout": "it is 20s always",
+    "advise.gather": "it is 20ms always",
+    "advise.prefer": "a pod prefers up to 16 nodes, and counts for 5s, always",
+    "advise.requests_in_flight": "it is 32 always",
+    "advise.score_per_point": "it is 0.05 always",
+    "schedule.assume_timeout": "it is 1m always",
+    "schedule.backoff": "it is 1s to 10s always, as in kube-scheduler",
+    "schedule.batch": "it is 1024 pods always",
+    "schedule.binding_timeout": "it is 10s always",
+    "schedule.bindings_in_flight": "it is 128 always",
+    "schedule.bounded_scan": "all nodes are looked at: a sample cost a sixth of what the forecast gains",
+    "schedule.due_lead": "it is 5m always",
+    "schedule.gangs.pause": "it is 1m always",
+    "schedule.gangs.timeout": "it is 1m always; a PodGroup says scheduleTimeoutSeconds",
+    "schedule.gather": "it is 50ms always",
+    "schedule.job.due_lead": "it is 5m always",
+    "schedule.most_events": "it is 10000 always",
+    "schedule.preemption.candidates_share": "8 nodes are tried always",
+    "schedule.preemption.least_candidates": "8 nodes are tried always",
+    "schedule.preemption.protect_started": "it is 1m always",
+    "schedule.quantum": "it is 64 pods always",
+    "schedule.score_per_point": "it is 0.2 always; weigh scores by scorer.scores.weights or policies",
+    "schedule.shards.balance_every": "it is 30s always",
+    "schedule.shards.loan": "it is 30s always",
+    "schedule.shards.most_difference": "it is 0.1 always",
+    "schedule.shards.moves": "it is 20 nodes always",
+    "schedule.shards.passes": "it is 1 always",
+    "schedule.unschedulable_flush": "it is 5m always, as in kube-scheduler",
 }
 
 # Groups that services share.

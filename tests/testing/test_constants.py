@@ -26,10 +26,10 @@ def test_one_instance_has_other_constants_and_the_same_settings() -> None:
 
 
 def test_constants_are_told_from_the_keys_of_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"webhook": {"port": 1, "group": "1s"}, "schedule": {"queues": [{"name": "a"}]}, "unknown": {"a": 1}}
-    document, constants = split_constants(given)
-    assert document == given | {"webhook": {"port": 1}}
-    assert constants == {"admission.webhook_settings:WebhookOptions": {"group": 1.0}}
+    left = {"advise": {"domain": ""}, "schedule": {"queues": [{"name": "a"}]}, "unknown": {"a": 1}}
+    document, constants = split_constants(left | {"advise": {"domain": "", "gate_timeout": "1s"}})
+    assert document == left
+    assert constants == {"advisor.advice_settings:AdviseOptions": {"gate_timeout": 1.0}}
     monkeypatch.setattr(_Paced, "pause", 60.0)
     set_constants({f"{__name__}:_Paced": {"pause": 2.0}})
     assert _Paced().pause == 2.0
