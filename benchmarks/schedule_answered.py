@@ -36,7 +36,7 @@ from scheduler.shard_tables import ShardLeases
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import LargeCluster, large_cluster
-from testing.constants import altered
+from testing.constants import with_constants
 
 _NAME: Final = "forecast-scheduler"
 _ZONES: Final = 3
@@ -137,7 +137,7 @@ class AnsweredLoop:
     ) -> None:
         quiet = {"domain": "", "scheduler_name": _NAME, "leader_election": {"enabled": False}}
         settings = Settings()
-        settings = settings.replace(schedule=altered(settings.schedule, **(quiet | dict(options or {}))))
+        settings = settings.replace(schedule=with_constants(settings.schedule, **(quiet | dict(options or {}))))
         self.scorer = still_scorer()
         self.tables = schedule_tables(self.scorer, settings.schedule, settings.node_rules, None, held)
         self.policy: Policy = schedule_policy(settings)

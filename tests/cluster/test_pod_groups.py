@@ -25,7 +25,7 @@ from scheduler.gangs.group_events import tell_of_group
 from scheduler.gangs.group_status_writer import GroupStatusWriter
 from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.loop_settings import GangOptions
-from testing.constants import altered
+from testing.constants import with_constants
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
@@ -47,7 +47,9 @@ class World:
         api = api_client(plane.kubeconfig)
         self.tables = LiveTables()
         with self.tables.reading() as cluster:
-            self.directory = GangDirectory(cluster.state, options=altered(GangOptions(), timeout=0.0, pause=3600.0))
+            self.directory = GangDirectory(
+                cluster.state, options=with_constants(GangOptions(), timeout=0.0, pause=3600.0)
+            )
         self.tables.attach((), self.directory)
         sink = PodGroupSink(self.directory, self.tables.reading)
         self.groups = ResourceSource([ResourceWatcher(api, sink, POD_GROUPS, timing=WEBHOOK_TIMING)])

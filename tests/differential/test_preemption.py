@@ -22,7 +22,7 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudget
 from placement.plugins import Nomination
 from scheduler.loop_settings import PreemptionOptions
-from testing.constants import altered
+from testing.constants import with_constants
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
@@ -149,7 +149,7 @@ def _ours(real: RealPreemption, cases: Sequence[Case]) -> dict[str, Outcome]:
     body = json.dumps({"metadata": {"resourceVersion": "1"}, "items": real.listed("poddisruptionbudgets")}).encode()
     budgets: list[DisruptionBudget] = decode_page(WATCHED_BUDGETS, body).objects
     assert sum(one.allowed for one in budgets) > 0
-    world = World(nodes, list(pods.values()), budgets, options=altered(PreemptionOptions(), protect_started=0.0))
+    world = World(nodes, list(pods.values()), budgets, options=with_constants(PreemptionOptions(), protect_started=0.0))
     outcomes = {}
     for case in cases:
         answer = world.asked(pods[case.name])

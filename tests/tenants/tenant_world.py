@@ -27,7 +27,7 @@ from tenants.elastic_quota import ElasticQuota
 from tenants.ledger import QuotaLedger
 from tenants.quotas import Quotas
 from tenants.tenant_settings import TenantOptions
-from testing.constants import altered
+from testing.constants import with_constants
 from testing.objects import pod_info
 from testing.placement.views import node_named
 
@@ -99,7 +99,7 @@ class TenantWorld:
             scheduler_name=SCHEDULER,
             domain="",
             tenants=options or TenantOptions(grace=0),
-            preemption=altered(PreemptionOptions(), protect_started=0),
+            preemption=with_constants(PreemptionOptions(), protect_started=0),
         )
         self.tables: ScheduleTables = schedule_tables(self.scorer, settings, NodeRuleOptions())
         policy = Policy(scoring_policy(self.scorer.options))

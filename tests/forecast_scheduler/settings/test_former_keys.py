@@ -28,7 +28,8 @@ def test_a_file_with_former_keys_is_refused_with_one_error_that_names_them_all(t
 
 def test_so_is_an_environment_with_them() -> None:
     environment = {"FORECAST_SCHEDULER_SCHEDULE__JOB__LONGEST_WAIT": "1h"}
-    with pytest.raises(InputError, match=r"environment .* 1 key .*`schedule.job.longest_wait` is `schedule.longest_wait` now"):
+    now = r"environment .* 1 key .*`schedule.job.longest_wait` is `schedule.longest_wait` now"
+    with pytest.raises(InputError, match=now):
         load_settings(None, environment)
 
 

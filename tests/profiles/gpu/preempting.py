@@ -14,13 +14,13 @@ from placement.node_rule_settings import DeviceOptions
 from placement.pod_importance import Standing, priority_of
 from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.nominated_devices import NominatedDevices
-from testing.constants import altered
+from testing.constants import with_constants
 from testing.placement.views import node_named
 from tests.scheduler.preemption.made_up import World, pod
 
 GPU = "nvidia.com/gpu"
 MILLI, INDEX = "forecast-scheduler.io/gpu-milli", "forecast-scheduler.io/gpu-index"
-UNPROTECTED = altered(PreemptionOptions(), protect_started=0.0)
+UNPROTECTED = with_constants(PreemptionOptions(), protect_started=0.0)
 
 
 def gpu_node(name: str, gpus: int = 2, *, cpu: float = 32.0) -> NodeInfo:

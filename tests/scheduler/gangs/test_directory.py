@@ -10,7 +10,7 @@ from placement.status import Code, Status
 from scheduler.gangs.gang_gate import UNTRIED, Reason
 from scheduler.gangs.gang_plugin import Gang
 from scheduler.loop_settings import GangOptions
-from testing.constants import altered
+from testing.constants import with_constants
 from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
 
 
@@ -47,7 +47,7 @@ def test_members_come_one_by_one(scene: Scene) -> None:
 
 
 def test_a_group_that_does_not_fit_lets_others_go_first() -> None:
-    scene = Scene(options=altered(GangOptions(), timeout=60, pause=30))
+    scene = Scene(options=with_constants(GangOptions(), timeout=60, pause=30))
     scene.directory.put_group(group(2))
     scene.put(member("a"), member("b"))
     fail = scene.directory.attempt_failed
@@ -74,7 +74,7 @@ def test_a_group_that_does_not_fit_lets_others_go_first() -> None:
 
 
 def test_a_timeout_that_passes_between_two_attempts_is_noticed_at_the_next_tick() -> None:
-    scene = Scene(options=altered(GangOptions(), timeout=60, pause=30))
+    scene = Scene(options=with_constants(GangOptions(), timeout=60, pause=30))
     late: list[str] = []
     scene.directory.late_listeners.append(late.append)
     scene.directory.replace_groups([group(2), group(1, name="soon", timeout_seconds=5.0)])

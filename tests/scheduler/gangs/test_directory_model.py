@@ -14,7 +14,7 @@ from placement.pod_groups.group_of_pod import GROUP_LABEL, ROLE
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.loop_settings import GangOptions
-from testing.constants import altered
+from testing.constants import with_constants
 from tests.scheduler.gangs.made_up import Scene, group, member
 
 NAMES = ("g", "h")
@@ -94,7 +94,7 @@ class Model:
 class Directory(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.scene = Scene(options=altered(GangOptions(), timeout=60, pause=PAUSE))
+        self.scene = Scene(options=with_constants(GangOptions(), timeout=60, pause=PAUSE))
         self.directory = self.scene.directory
         self.infos: dict[str, PodGroupInfo] = {}
         self.model = Model(self.scene, self.infos)

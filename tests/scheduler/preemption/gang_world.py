@@ -34,7 +34,7 @@ from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
 from scorer.scorer import Scorer
 from scorer.scoring_policy import scoring_policy
-from testing.constants import altered
+from testing.constants import with_constants
 from tests.scheduler.preemption.made_up import NOW, pod
 
 SCHEDULER = "forecast-scheduler"
@@ -84,7 +84,7 @@ class GangWorld:
             self.sitting = SittingPods(cluster.state, self.budgets, self.gangs)
             self.preemption = DefaultPreemption(
                 self.sitting, self.budgets, self.nominated, clock=lambda: NOW, gangs=self.gangs,
-                assumed=cluster.assumed, options=altered(PreemptionOptions(), protect_started=60.0),
+                assumed=cluster.assumed, options=with_constants(PreemptionOptions(), protect_started=60.0),
             )  # fmt: skip
             for follower in (self.view.index, self.devices, self.gangs, self.nominated, self.sitting):
                 self.scorer.tables.attach(INDEXED_KINDS if follower is self.view.index else (), follower)

@@ -11,7 +11,7 @@ from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.plugins import Nomination
 from placement.status import Code, Status
 from scheduler.loop_settings import PreemptionOptions
-from testing.constants import altered
+from testing.constants import with_constants
 from tests.scheduler.preemption.made_up import NOW, World, node, pod
 
 
@@ -45,7 +45,7 @@ def test_who_is_young(sitting: PodInfo, protected: bool) -> None:
 def test_nobody_is_protected_from_critical_pods_nor_when_switched_off() -> None:
     young = [pod("p", "a", cpu=4, started=NOW)]
     assert World([node("a")], young).preempts(pod("x", priority=2_000_000_000)) == ("a", ["p"])
-    options = altered(PreemptionOptions(), protect_started=0)
+    options = with_constants(PreemptionOptions(), protect_started=0)
     assert World([node("a")], young, options=options).preempts(pod("x", priority=1)) == ("a", ["p"])
 
 

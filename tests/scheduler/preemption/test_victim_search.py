@@ -20,11 +20,11 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.plugins import Nomination
 from placement.pod_importance import LEAST_STANDING, Standing, priority_of
 from scheduler.loop_settings import PreemptionOptions
-from testing.constants import altered
+from testing.constants import with_constants
 from tests.scheduler.preemption.made_up import World, budget, node, pod
 from tests.scheduler.preemption.plain_search import candidates, passing
 
-UNPROTECTED = altered(PreemptionOptions(), protect_started=0.0)
+UNPROTECTED = with_constants(PreemptionOptions(), protect_started=0.0)
 APPS = ("a", "b", "c")
 APART = PodConstraints(
     anti_affinity=(

@@ -15,7 +15,7 @@ from placement.cluster_events import ClusterEvent, EventKind, Hint
 from placement.plugins import FlowHead, Pick, Turn
 from scheduler.loop_settings import QueueOptions
 from scheduler.queue.queued_pods import Part, QueuedPodInfo
-from testing.constants import altered
+from testing.constants import with_constants
 from tests.scheduler.queue.queue_world import BEGIN, FIT, SPREAD, STRANGE, World, a_pod, node_added
 
 _WAITING = ("active", "backoff", "unschedulable")
@@ -236,7 +236,7 @@ def _due(unit: list[SlowPod]) -> float:
 
 
 # The log is short, so that it runs over; what was forgotten wakes, which the model is told by `is_changed`.
-_OPTIONS = altered(QueueOptions(), most_events=5)
+_OPTIONS = with_constants(QueueOptions(), most_events=5)
 _UIDS = st.integers(0, 11).map(lambda number: f"p{number}")
 _ZONES = st.sampled_from(["x", "y"])
 _PLUGINS = st.sets(st.sampled_from([FIT, SPREAD, STRANGE]), max_size=2).map(frozenset)

@@ -9,7 +9,7 @@ from scheduler.loop_settings import QueueOptions
 from scheduler.queue.active import PrioritySort
 from scheduler.queue.queued_pods import Popped
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from testing.constants import altered
+from testing.constants import with_constants
 from tests.scheduler.queue.queue_world import FIT, World, a_pod, node_added
 
 _PRODUCERS, _PODS = 3, 300
@@ -23,7 +23,7 @@ def _real_queue() -> SchedulingQueue:
         gate=world.gate,
         hints=world.hints,
         units=world,
-        options=altered(QueueOptions(), backoff_initial=0.001, backoff_longest=0.01, unschedulable_flush=0.05),
+        options=with_constants(QueueOptions(), backoff_initial=0.001, backoff_longest=0.01, unschedulable_flush=0.05),
         clock=time.time,
     )
 

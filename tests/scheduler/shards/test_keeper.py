@@ -24,12 +24,12 @@ from scheduler.shards.keeper import ShardKeeper
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.node_shards import SHARD_LABEL
 from scheduler.shards.shard_leases import LEASES_LABEL, shard_names
-from testing.constants import altered
+from testing.constants import with_constants
 from tests.scheduler.shards.fake_api_server import ApiServer, Client, Fate
 from tests.scheduler.shards.shard_world import COUNT, Replica, node, pod
 
 LEASE: Final = LeaseOptions(duration=10, renew_deadline=7, retry_period=1)
-SHARDS: Final = altered(ShardOptions(), enabled=True, count=COUNT, balance_every=1e6, moves=3, loan=10)
+SHARDS: Final = with_constants(ShardOptions(), enabled=True, count=COUNT, balance_every=1e6, moves=3, loan=10)
 NAMES: Final = shard_names(LEASE, SHARDS)
 PER_NODE: Final = 3
 """Pods that fit on a node."""
