@@ -158,7 +158,7 @@ def test_it_is_asked_in_the_way_that_the_service_answers(installed: list[Manifes
             name = service["metadata"]["name"]
             if name == f"{OURS}-pushgateway":  # not ours: it answers anybody
                 continue
-            serving = getattr(_settings(), command_of(name.removeprefix(f"{OURS}-")))
+            serving = getattr(_settings(), command_of(name.removeprefix(f"{OURS}-"))).serving
             assert ("bearerTokenFile" in endpoint) == serving.kubernetes_auth
             assert ("cert" in endpoint.get("tlsConfig", {})) == (serving.client_ca is not None)
             if endpoint.get("scheme") == "https":

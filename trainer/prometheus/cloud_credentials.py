@@ -73,7 +73,7 @@ class _SigV4(AuthBase):
         if self._credentials is None:
             raise InputError(
                 "no AWS credentials were found: give the service account an IAM role "
-                "(docs/operate/managed-clusters.md) or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                "(docs/operate/deployment.md) or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             )
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -168,7 +168,7 @@ def _azure() -> Callable[[], str]:
 def _unusable(cloud: str, error: Exception) -> InputError:
     return InputError(
         f"{cloud} gives no credentials for Prometheus ({_said(error)}): renew them, or correct the identity of the "
-        "service account (docs/operate/managed-clusters.md)"
+        "service account (docs/operate/deployment.md)"
     )
 
 

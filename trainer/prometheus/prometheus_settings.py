@@ -32,7 +32,7 @@ class ConnectionOptions(SettingGroup):
     """How we show who we are, which cluster we ask about, and how long we wait."""
 
     cloud: Annotated[Cloud, Off] = Cloud.OFF
-    """Cloud of a managed Prometheus: requests carry the pod's identity there (docs/operate/managed-clusters.md)."""
+    """Cloud of a managed Prometheus: requests carry the pod's identity there (docs/operate/deployment.md)."""
 
     aws_region: str = ""
     """Region of the workspace with `cloud: aws`. Empty: AWS_DEFAULT_REGION."""
