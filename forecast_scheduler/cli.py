@@ -48,6 +48,7 @@ from forecast_scheduler.commands.requests.requests_command import requests
 from forecast_scheduler.commands.rules_command import rules
 from forecast_scheduler.commands.schedule.schedule_command import schedule
 from forecast_scheduler.commands.scorer_command import scorer
+from forecast_scheduler.commands.settings_command import settings
 from forecast_scheduler.commands.tenants_command import tenants
 from forecast_scheduler.commands.tide_command import tide
 from forecast_scheduler.commands.train_command import train
@@ -133,6 +134,7 @@ for _command in (
     app.command(short_help=" ".join((_command.__doc__ or "").partition("\n\n")[0].split()))(_command)
 app.add_typer(models, name="models")
 app.add_typer(policy, name="policy")
+app.add_typer(settings, name="settings")
 
 
 def main() -> None:

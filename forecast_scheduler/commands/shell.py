@@ -12,7 +12,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,19 +91,25 @@ class Shell:
 
 
 def open_shell(
-    config: Path | None, *, verbose: bool = False, json_file: Path | None = None, service: bool = False
+    config: Path | None,
+    *,
+    verbose: bool = False,
+    json_file: Path | None = None,
+    service: bool = False,
+    environment: Mapping[str, str] = os.environ,
 ) -> Shell:
     """Read the settings and set up log and consoles. With `--json -` standard output belongs to the JSON alone; with
     another `--output` than tables there are none. Raises InputError if both print there, or settings cannot be used.
 
-    service : it runs for long: the log says when, and what happens, not only what goes wrong
+    service     : it runs for long: the log says when, and what happens, not only what goes wrong
+    environment : empty = the settings are the defaults, whatever is set
     """
     if json_file == STDOUT and output_format.get() is OutputFormat.YAML:
         raise InputError("--json - and --output yaml both print to standard output: choose one of them")
     from forecast_scheduler.settings.document import load_settings  # a fifth of a second: `--help` does without
 
     err = _console(stderr=True)
-    settings = load_settings(config, os.environ)
+    settings = load_settings(config, environment)
     _set_up_log(err, log_format_option.get() or LogFormat(settings.log_format), verbose=verbose, service=service)
     if service:
         from serving.freed_memory import limit_arenas

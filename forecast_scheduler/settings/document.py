@@ -10,7 +10,7 @@ the project reads the environment.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -23,7 +23,7 @@ from base.errors import InputError
 from base.setting_group import Country, SettingGroup, what_is_allowed
 from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_yaml
 from forecast.hot_share import HOT_SHARE
-from forecast_scheduler.settings.migration import former_keys_in
+from forecast_scheduler.settings.former_key_lookup import former_keys_in
 from forecast_scheduler.settings.sections import (
     ExtenderSettings,
     KubernetesSettings,
@@ -180,19 +180,19 @@ def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settin
         config = Path(environment[CONFIG_VARIABLE])
     values: dict[str, Any] = {}
     if config is not None:
-        values = _read_yaml(config)
+        values = read_document(config)
         _check_former(values, f"config file {config}", f"run `forecast-scheduler settings migrate {config}`")
-        _build(values, f"config file {config}")  # so that a mistake is blamed on where it was made
+        settings_of(values, f"config file {config}")  # so that a mistake is blamed on where it was made
     from_environment = _from_environment(environment)
     if not from_environment:
-        return _build(values, f"config file {config}")
+        return settings_of(values, f"config file {config}")
     _check_former(from_environment, "the environment (FORECAST_SCHEDULER_*)", "set the new names instead")
-    return _build(_merge(values, from_environment), "the environment (FORECAST_SCHEDULER_*)")
+    return settings_of(_merge(values, from_environment), "the environment (FORECAST_SCHEDULER_*)")
 
 
 def with_options(settings: Settings, given: Mapping[str, Mapping[str, Any]]) -> Settings:
     """The settings with options of the command line in their places, checked like all others; None = not given."""
-    return _build(_merge(settings.model_dump(exclude_unset=True), _without_none(given)), "the command line")
+    return settings_of(_merge(settings.model_dump(exclude_unset=True), _without_none(given)), "the command line")
 
 
 def _without_none(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,7 +203,8 @@ def _without_none(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def read_document(path: Path) -> dict[str, Any]:
+    """Return the values of a file, as they stand there. Raises InputError if it cannot be read or is no document."""
     try:
         values = read_yaml(decoded_text(path.read_bytes()))
     except OSError as error:
@@ -225,10 +226,16 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """FORECAST_SCHEDULER_REPLAY__DAYS=3 -> {"replay": {"days": "3"}}; pydantic turns the text into the field's type."""
     values: dict[str, Any] = {}
+    right = {one.replace("__", "_"): one for one in _variables(Settings)}
     for variable, text in environment.items():
         if not variable.startswith(ENVIRONMENT_PREFIX) or variable == CONFIG_VARIABLE:
             continue
-        *groups, key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        meant = right.get(name.replace("__", "_"), name)
+        if meant != name:
+            meant = f"{ENVIRONMENT_PREFIX}{meant.upper()}"
+            raise InputError(f"the environment sets {variable}, which is no setting: did you mean {meant}?")
+        *groups, key = name.split("__")
         place = values
         for group in groups:
             inner = place.setdefault(group, {})
@@ -237,6 +244,14 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             place = inner
         place[key] = text
     return values
+
+
+def _variables(group: type[SettingGroup]) -> Iterator[str]:
+    """The keys of the group and of those in it as variables name them: replay__days."""
+    for name, field in group.model_fields.items():
+        yield name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, SettingGroup):
+            yield from (f"{name}__{below}" for below in _variables(field.annotation))
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,7 +284,8 @@ def _check_former(values: Mapping[str, Any], source: str, way_out: str) -> None:
         raise InputError(f"{source} has {keys} of an earlier version: {'; '.join(map(str, found))}: {way_out}")
 
 
-def _build(values: Mapping[str, Any], source: str) -> Settings:
+def settings_of(values: Mapping[str, Any], source: str) -> Settings:
+    """Return the settings that the values say. Raises InputError, which names the source."""
     try:
         return Settings.model_validate(values)
     except ValidationError as error:

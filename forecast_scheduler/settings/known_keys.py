@@ -25,7 +25,7 @@ _BOUNDS: Final = {
 }
 
 
-_SHARED_BY: Final = {follower: shared for shared, followers in SHARED.items() for follower in followers}
+SHARED_BY: Final = {follower: shared for shared, followers in SHARED.items() for follower in followers}
 """Shared group by the group that repeats it."""
 
 
@@ -65,7 +65,7 @@ def _sections(group: type[SettingGroup], path: str) -> Iterator[Section]:
     yield Section(path, meaning, tuple(_keys(group, prefix)))
     for name, field in group.model_fields.items():
         inner = group_in(field.annotation)
-        if inner is not None and prefix + name not in _SHARED_BY:
+        if inner is not None and prefix + name not in SHARED_BY:
             yield from _sections(inner, prefix + name + _place(field.annotation))
 
 
@@ -73,7 +73,7 @@ def _keys(group: type[SettingGroup], prefix: str) -> Iterator[KnownKey]:
     texts = group.texts()
     for name, field in group.model_fields.items():
         key = prefix + name
-        if key in _SHARED_BY:
+        if key in SHARED_BY:
             yield from _repeated(key, field, texts.get(name, ""))
         elif not _is_group(field.annotation):
             yield KnownKey(key, _default(field), _allowed(field), texts.get(name, ""))
@@ -81,7 +81,7 @@ def _keys(group: type[SettingGroup], prefix: str) -> Iterator[KnownKey]:
 
 def _repeated(path: str, repeated: FieldInfo, text: str) -> Iterator[KnownKey]:
     """Of a group that has the keys of a shared one, and the keys of its own."""
-    shared = _SHARED_BY[path]
+    shared = SHARED_BY[path]
     group, original = group_in(repeated.annotation), group_in(Settings.model_fields[shared].annotation)
     assert group is not None and original is not None
     fields = original.model_fields

@@ -1,64 +1,119 @@
-"""Finds the keys of earlier versions in a document."""
+"""Rewrites a document of an earlier version: keys under their new names, and once what commands have in common."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from forecast_scheduler.settings.document import SHARED, Settings
+from forecast_scheduler.settings.former_key_lookup import FormerKey, former_keys_in, parts_of
 from forecast_scheduler.settings.former_keys import FORMER, REMOVED
 
-_END: Final = None
-"""Key in a tree of keys under which the former key that ends there stands. Text is a part of a key."""
+_FILLED = ("[]", "NAME")
 
 
 @dataclass(frozen=True, slots=True)
-class FormerKey:
-    """A key of an earlier version that a document has."""
+class Migration:
+    """A document of this version.
 
-    path: tuple[str | int, ...]
-    """Where it stands: keys, and places in lists."""
+    values  : equal to those given if they had no key of an earlier version
+    removed : keys that exist no more
+    lost    : sentences about values that found another one in their new place
+    """
 
-    name: str
-    """Its name in FORMER or REMOVED."""
-
-    @property
-    def key(self) -> str:
-        """Return the key as the document has it."""
-        return ".".join(map(str, self.path))
-
-    def __str__(self) -> str:
-        if self.name in FORMER:
-            return f"`{self.key}` is `{FORMER[self.name]}` now"
-        return f"`{self.key}` is gone: {REMOVED[self.name]}"
+    values: dict[str, Any]
+    removed: tuple[FormerKey, ...]
+    lost: tuple[str, ...]
 
 
-def former_keys_in(values: Mapping[str, Any]) -> list[FormerKey]:
-    """Return the keys of earlier versions in a document, those below a group before the group itself."""
-    return list(_found(values, _tree(), ()))
+def migrated(values: Mapping[str, Any]) -> Migration:
+    """Return the document with the keys of this version; every setting that still exists keeps its value.
+
+    What most commands set alike moves to the group that they share; the others get what they had, also their default.
+    """
+    new: dict[str, Any] = _copied(values)
+    removed: list[FormerKey] = []
+    lost: list[str] = []
+    while found := former_keys_in(new):
+        for former in found:
+            value = _taken(new, former.path)
+            if former.name in REMOVED:
+                removed.append(former)
+            else:
+                lost += _put(new, _target(former), value, former.key)
+    if removed or lost or new != values:
+        _share(new)
+    first = {shared: new[shared] for shared in SHARED if shared in new and shared not in values}
+    return Migration(first | new, tuple(removed), tuple(lost))
 
 
-def _tree() -> dict[str | None, Any]:
-    tree: dict[str | None, Any] = {}
-    for name in (*FORMER, *REMOVED):
-        place = tree
-        for part in name.replace("[]", ".[]").split("."):
-            place = place.setdefault(part, {})
-        place[_END] = name
-    return tree
+def _copied(values: Any) -> Any:
+    """Without aliases: each place has values of its own."""
+    if isinstance(values, Mapping):
+        return {key: _copied(value) for key, value in values.items()}
+    return [_copied(one) for one in values] if isinstance(values, list) else values
 
 
-def _found(values: Any, tree: Mapping[str | None, Any], path: tuple[str | int, ...]) -> Iterator[FormerKey]:
-    if isinstance(values, list):
-        for place, one in enumerate(values):
-            yield from _found(one, tree.get("[]", {}), (*path, place))
-    elif isinstance(values, Mapping):
-        for key, value in values.items():
-            if not isinstance(key, str):
-                continue  # it is refused as any unknown key
-            below = tree.get(key) or tree.get("NAME") or {}
-            inner = list(_found(value, below, (*path, key)))
-            yield from inner
-            named = {one.path[len(path) + 1] for one in inner}
-            if _END in below and not (isinstance(value, Mapping) and value and named >= set(value)):
-                yield FormerKey((*path, key), below[_END])
+def _taken(values: Any, path: tuple[str | int, ...]) -> Any:
+    """Remove and return what stands there, with groups that are empty then."""
+    key, *below = path
+    if not below:
+        return values.pop(key)
+    value = _taken(values[key], tuple(below))
+    if values[key] == {}:
+        del values[key]
+    return value
+
+
+def _target(former: FormerKey) -> list[str | int]:
+    """Where the value belongs: places in lists and chosen names are those of the former key."""
+    chosen = (there for part, there in zip(parts_of(former.name), former.path, strict=True) if part in _FILLED)
+    return [next(chosen) if part in _FILLED else part for part in parts_of(FORMER[former.name])]
+
+
+def _put(values: Any, path: list[str | int], value: Any, former: str) -> Iterator[str]:
+    """Put the value there; yield a sentence for each that finds another one. former: key that had it"""
+    at = values
+    for number, key in enumerate(path):
+        is_last = number == len(path) - 1
+        if isinstance(at, dict):
+            inner = at.setdefault(key, value if is_last else {})
+        else:
+            inner = at[key] if isinstance(at, list) and isinstance(key, int) and key < len(at) else None
+        if is_last and isinstance(inner, dict) and isinstance(value, dict):
+            for below, one in value.items():
+                yield from _put(inner, [below], one, f"{former}.{below}")
+        elif is_last and inner != value:
+            yield f"`{former}` is left out: `{'.'.join(map(str, path))}` has another value, decide which of them holds"
+        at = inner
+
+
+def _share(new: dict[str, Any]) -> None:
+    """Move what more than half of the commands set alike to the group that they share."""
+    defaults = Settings().model_dump(mode="json")
+    for shared, followers in SHARED.items():
+        group = new.get(shared, {})
+        for key in defaults[shared] if isinstance(group, dict) else ():
+            takers = [path.split(".") for path, keys in followers.items() if keys is None or key in keys]
+            set_by = [json.dumps(at[key], default=str) for path in takers if key in (at := _group_at(new, path))]
+            (value, n) = Counter(set_by).most_common(1)[0] if set_by else ("", 0)
+            if key in group or 2 * n <= len(takers):
+                continue
+            common = next(at[key] for path in takers if json.dumps((at := _group_at(new, path)).get(key)) == value)
+            for path in takers:
+                if key not in _group_at(new, path):
+                    if _group_at(defaults, path)[key] != common:
+                        list(_put(new, [*path, key], _group_at(defaults, path)[key], ""))
+                elif _group_at(new, path)[key] == common:
+                    _taken(new, (*path, key))
+            new.setdefault(shared, {})[key] = common
+
+
+def _group_at(values: Any, path: list[str]) -> Mapping[str, Any]:
+    """Return the group there; empty if there is none."""
+    for key in path:
+        values = values.get(key, {}) if isinstance(values, Mapping) else {}
+    return values if isinstance(values, Mapping) else {}

@@ -92,6 +92,9 @@ def test_a_mistake_in_the_file_is_one_sentence_with_the_way_out(config: Path, te
     [
         ({"REPLAY__SEDE": "1"}, "environment .* 'replay.sede': did you mean 'replay.seed'"),
         ({"REPLAY__SEED": "-1"}, "sets 'replay.seed' to '-1'"),
+        ({"REPLAY_DAYS": "3"}, r"REPLAY_DAYS, .* did you mean FORECAST_SCHEDULER_REPLAY__DAYS\?"),
+        ({"SCORER__SERVING_PROBE_PORT": "1"}, r"did you mean FORECAST_SCHEDULER_SCORER__SERVING__PROBE_PORT\?"),
+        ({"HOT__SHARE": "1"}, r"did you mean FORECAST_SCHEDULER_HOT_SHARE\?"),
         ({"REPLAY": "x", "REPLAY__SEED": "1"}, "remove one of them"),
     ],
 )

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
-from forecast_scheduler.settings import migration
+from forecast_scheduler.settings import former_key_lookup
 from forecast_scheduler.settings.document import load_settings
+from forecast_scheduler.settings.former_key_lookup import former_keys_in
 from forecast_scheduler.settings.former_keys import FORMER, REMOVED
-from forecast_scheduler.settings.migration import former_keys_in
 
 
 def test_a_file_with_former_keys_is_refused_with_one_error_that_names_them_all(tmp_path: Path) -> None:
@@ -36,8 +36,8 @@ def test_so_is_an_environment_with_them() -> None:
 def test_former_keys_are_found_in_lists_under_chosen_names_and_below_former_groups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(migration, "FORMER", {"old": "new", "queues[].rank": "queues[].weight"})
-    monkeypatch.setattr(migration, "REMOVED", {"old.gone": "why", "plugins.NAME.path": "why"})
+    monkeypatch.setattr(former_key_lookup, "FORMER", {"old": "new", "queues[].rank": "queues[].weight"})
+    monkeypatch.setattr(former_key_lookup, "REMOVED", {"old.gone": "why", "plugins.NAME.path": "why"})
     values: dict[Any, Any] = {
         "old": {"gone": 1, "kept": 2},
         "queues": [{"rank": 1}, {"weight": 2}],
