@@ -20,7 +20,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class WaterLevels(SettingGroup):
-    """Levels of the score spread_or_stack: requested shares of the pool's allocatable (docs/understand/scores.md).
+    """Levels of the score spread_or_stack: requested shares of the pool's allocatable (docs/understand/placement.md).
 
     The middle between lower and upper should not be above 1 - (largest pod / node): spread up to there, no node has
     room for such a pod any more. The defaults keep room for pods of half a node (benchmarks/water_level.py).

@@ -82,7 +82,7 @@ class ScoreParameters(SettingGroup):
 
 
 class ScoreOptions(ScoreParameters):
-    """Which scores count, and their parameters (docs/understand/scores.md)."""
+    """Which scores count, and their parameters (docs/understand/placement.md)."""
 
     weights: Mapping[str, Weight] = Field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
     """Of the scores by name; the weighted mean is the total."""
