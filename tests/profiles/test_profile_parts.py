@@ -63,15 +63,16 @@ def test_victims_of_each_profile_stand_by_its_own_rule(monkeypatch: pytest.Monke
     assert [standing(name) for name in names] == [5, -7, -9, 5]
 
 
-PAGE = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "extend" / "extend.md").read_text()
 
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The profile of the page, registered by the line of the page."""
-    [code] = re.findall(r"^   ```python\n(.*?)^   ```$", PAGE, re.MULTILINE | re.DOTALL)
+    section = PAGE.partition("\n## A profile\n")[2]
+    (code,) = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     module: dict[str, Any] = {}
-    exec(re.sub(r"^   ", "", code, flags=re.MULTILINE), module)
+    exec(code, module)
     assert '`"builds": builds.build`' in PAGE
     monkeypatch.setattr("profiles.registry.PROFILES", {**PROFILES, "builds": module["build"]})
 
