@@ -43,6 +43,7 @@ from forecast.calendar import SLOTS_PER_DAY
 from profiles.gpu.gpu_settings import TideOptions
 from profiles.gpu.tide.gpu_demand import ServiceGpus, TideDemand, demand_ahead
 from profiles.gpu.tide.tide_plan import TideMove, Training, after_move, decide
+from testing.constants import with_constants
 
 RULES: Final = (
     "fixed, past peak",
@@ -290,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--history", type=Path, default=Path("data/sample"))
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(arguments)
-    began, options = time.perf_counter(), TideOptions(every=_STEP)
+    began, options = time.perf_counter(), with_constants(TideOptions(), every=_STEP)
     week = tide_week(args.history)
     scenes = [drawn_scene(week, seed, options) for seed in range(args.seeds)]
     runs = [{rule: play(scene, rule, options) for rule in RULES} for scene in scenes]

@@ -59,7 +59,7 @@ from placement.index.index import PlacementIndex
 from placement.plugins import NodePreference
 from placement.policies.compiling import PolicyDefaults, settings_policy
 from profiles.job.job_annotations import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
-from profiles.job.job_settings import JobOptions, ValleyOptions
+from profiles.job.job_settings import ValleyOptions
 from profiles.job.valley.off_peak import OffPeak
 from profiles.job.valley.planning_loop import Planner
 from profiles.job.valley.valley_gate import ValleyGate
@@ -67,6 +67,7 @@ from scheduler.cycle.placing import UnitPlacer
 from scorer.options import ScorerOptions
 from scorer.replay.replay_figures import hot_node_slots, shares
 from scorer.scorer import Scorer
+from testing.constants import with_constants
 
 RULES: Final = ("no jobs", "by requests", "peak-aware", "with the valley")
 _MINUTE: Final = 60.0
@@ -161,8 +162,8 @@ class _Simulation:
             self.view = ClusterView(cluster, PlacementIndex(cluster.state))
             cluster.listeners.append(self.view.index.apply)
         self.node_of_row = {row: day.nodes.index(name) for name, row in self.view.state.row_of.items()}
-        options = ValleyOptions(enabled=rule == "with the valley", every=300.0)
-        self.off_peak = OffPeak(JobOptions().ceiling, options, _due_of, self._run_of)
+        options = with_constants(ValleyOptions(), enabled=rule == "with the valley", every=300.0)
+        self.off_peak = OffPeak(HOT_SHARE, options, _due_of, self._run_of)
         self.gate = ValleyGate(options, _due_of, clock=lambda: self.now)
         self.planner = Planner(
             self.scorer.tables, _Queue(), self.gate, lambda pod, service: _said(pod), options, clock=lambda: self.now

@@ -12,7 +12,7 @@ from placement.card_types.listed_cards import ListedCards
 from placement.filters.filter import ClusterView, Filter, PlainFilter, Rejection
 from placement.node_rule_settings import CardOptions, DeviceOptions, Protection
 from placement.virtual_node_table import VirtualNodes
-from profiles.gpu.gpu_settings import GpuOptions, PlainPods
+from profiles.gpu.gpu_settings import PlainPods
 from profiles.gpu.idle_cpu.offline_pods import OfflinePods, offline_pods
 from profiles.gpu.profile import GPU
 from profiles.job.job_settings import JobOptions
@@ -31,7 +31,7 @@ def lasting_filters(
     virtual : follows the cluster
     """
     if profile == GPU:
-        return _of_gpus(settings.gpu, devices)
+        return _of_gpus(settings, devices)
     return _of_jobs(settings.job, virtual) if profile == JOB else ()
 
 
@@ -40,9 +40,10 @@ def _of_jobs(options: JobOptions, virtual: VirtualNodes) -> tuple[Filter, ...]:
     return (ProviderToleration(serverless), ByTerms(lambda: virtual.rows, serverless.first))
 
 
-def _of_gpus(options: GpuOptions, devices: DeviceOptions) -> tuple[Filter, ...]:
+def _of_gpus(settings: ScheduleSettings, devices: DeviceOptions) -> tuple[Filter, ...]:
     cards = ListedCards(CardOptions(without_cards=Protection.HARD), devices)
-    return (_PlainPodsApart(offline_pods(options, devices), options.idle_cpu.plain_pods, cards),)
+    offline = offline_pods(settings.gpu, settings.colocation, devices)
+    return (_PlainPodsApart(offline, settings.gpu.idle_cpu.plain_pods, cards),)
 
 
 class _PlainPodsApart(PlainFilter):

@@ -43,7 +43,9 @@ def _gpu(handle: ProfileHandle) -> ProfileParts:
 
 
 def _job(handle: ProfileHandle) -> ProfileParts:
-    return _without_claims(handle, job.build(handle, handle.settings.job, handle.starts))
+    return _without_claims(
+        handle, job.build(handle, handle.settings.job, handle.starts, handle.settings.colocation.ceiling)
+    )
 
 
 def _without_claims(handle: Handle, parts: ProfileParts) -> ProfileParts:

@@ -12,7 +12,6 @@ from kube.session.api_session import ApiSession
 from placement.node_rule_settings import NodeRuleOptions
 from placement.plugin_loading import NO_PLUGINS, UsedPlugins
 from placement.virtual_node_table import Claims
-from profiles.gpu.profile import GPU
 from profiles.job.due_times import latest_starts
 from profiles.job.job_annotations import UnreadTerms, unread_upkeep
 from profiles.job.profile import JOB
@@ -79,9 +78,7 @@ def profile_handle(
         job_name=settings.scheduler_names.get(JOB),
         session=session,
     )
-    # Bounds reach as far ahead as any profile looks.
-    hours = settings.gpu.idle_cpu.hours if GPU in settings.profiles else 0
-    colocation = Colocation(scorer.tables, settings.colocation, hours=hours, after=lambda: scorer.tables.synced)
+    colocation = Colocation(scorer.tables, settings.colocation, after=lambda: scorer.tables.synced)
     shared = {one.name: getattr(handle, one.name) for one in fields(Handle) if one.name != "settings"}
     return ProfileHandle(**shared, settings=settings, colocation=colocation, starts=starts)
 

@@ -47,8 +47,6 @@ CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
 _HOT_BY_DEFAULT: Final = (
     "rebalance.unforeseen.share",
     "schedule.colocation.ceiling",
-    "schedule.job.ceiling",
-    "schedule.gpu.idle_cpu.ceiling",
 )
 """Limits that are `hot_share` unless they are set."""
 
@@ -99,8 +97,8 @@ class Settings(SettingGroup):
 
     hot_share: float = Field(default=HOT_SHARE, gt=0, le=1)
     """A node is hot above this share of its capacity: for commands, page, replay, capacity, requests, rebalancer,
-    alerts and dashboards. It is also the default of `rebalance.unforeseen.share`, `schedule.colocation.ceiling`,
-    `schedule.job.ceiling` and `schedule.gpu.idle_cpu.ceiling`."""
+    alerts and dashboards. It is also the default of `rebalance.unforeseen.share` and
+    `schedule.colocation.ceiling`."""
 
     history: str | None = None
     """Directory of the history, with usage.parquet and its neighbours, if `--history` is not given. A history that

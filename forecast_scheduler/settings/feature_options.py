@@ -72,7 +72,7 @@ def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
         groups=rules.machine_groups,
         cards=rules.cards,
         devices=rules.devices,
-        is_offline=offline_pods(ours.gpu, rules.devices).is_offline,
+        is_offline=offline_pods(ours.gpu, ours.colocation, rules.devices).is_offline,
         plugins=plugins.filters(),  # those that are on for a profile are in its list
     )
     names = tuple(one.name for one, _ in plugins.scores(""))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.declared_devices import PodGpus, node_gpus, pod_gpus
@@ -71,14 +70,14 @@ def gpu_tables(handle: Handle, ours: GpuOptions, colocation: Colocation) -> GpuT
         shape = shapes.of(pod)
         return shape if shape.count or pod.scheduler_name == name else None
 
-    live_mix = LiveMix(state, shape_of, ours.mix, clock=clock)
-    fragmentation = Fragmentation(
-        state, devices, shapes, live_mix, CostTable(state, devices), judge_maker(ours), slack=ours.slack
-    )
+    live_mix = LiveMix(state, shape_of, clock=clock)
+    fragmentation = Fragmentation(state, devices, shapes, live_mix, CostTable(state, devices), judge_maker(ours))
     devices.choosers.append(fragmentation.device_for)
-    offline, idle_options = offline_pods(ours, options), with_dry_run(ours.idle_cpu, settings.dry_run)
+    offline = offline_pods(ours, colocation.options, options)
+    idle_options = ours.idle_cpu.replace(evict=ours.idle_cpu.evict and not settings.dry_run)
     node_pods = GpuNodePods(cluster, offline)
-    gpus_of, tiding = pod_gpus(options), with_dry_run(ours.tide, settings.dry_run)
+    gpus_of = pod_gpus(options)
+    tiding = ours.tide.replace(dry_run=ours.tide.dry_run or settings.dry_run)
     tide = TideTable(
         state,
         pod_gpus=gpus_of,
@@ -90,7 +89,6 @@ def gpu_tables(handle: Handle, ours: GpuOptions, colocation: Colocation) -> GpuT
         handle.session,
         handle.view(tide),
         DraTable(state, scorer.tables.reading, handle.class_resources),
-        ours.dra,
         keep=cluster.keep,
         is_assumed=cluster.assumed.__contains__,
         clock=clock,
@@ -111,7 +109,7 @@ def gpu_tables(handle: Handle, ours: GpuOptions, colocation: Colocation) -> GpuT
         claims=claims,
         offline=offline,
         node_pods=node_pods,
-        idle_cpu=IdleCpu(idle_options, offline, node_pods, devices, colocation.gap(gap_of(idle_options))),
+        idle_cpu=IdleCpu(idle_options, offline, node_pods, devices, colocation.gap(gap_of(colocation.options))),
         idle_cpu_options=idle_options,
         tide=tide,
         tide_room=TideRoom(tide, gpus_of, tiding, clock=clock),
@@ -124,18 +122,10 @@ def judge_maker(settings: GpuOptions) -> MakeJudge:
     """Return what makes the judge of landing costs, by `placement` of the settings."""
 
     def balanced(mix: ShapeMix, models: Sequence[str], nodes: NodeStates) -> Judge:
-        return Balanced(settings.balance, models)
+        return Balanced(models)
 
     if settings.placement == "balanced":
         return balanced
     import scipy.optimize  # noqa: F401  half a second, before the first pod waits for it
 
     return Packing
-
-
-_Options = TypeVar("_Options", TideOptions, IdleCpuOptions)
-
-
-def with_dry_run(options: _Options, dry_run: bool) -> _Options:
-    """Return the options; in a dry run of the whole process this part is one, too."""
-    return options.replace(dry_run=dry_run or options.dry_run)

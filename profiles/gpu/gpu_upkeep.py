@@ -62,7 +62,7 @@ def gpu_upkeep(
     scorer, settings = handle.scorer, handle.settings
     events = EventRecorder(process.post, what="gpus", instance=process.instance)
     # In a dry run idle cores and the tide decide and report; neither writes, nor would the session let them.
-    may_act = (lambda: True) if tables.idle_cpu_options.dry_run else process.leads
+    may_act = (lambda: True) if settings.dry_run else process.leads
     idle_cpu = OfflineEviction(
         scorer.tables,
         tables.node_pods,
@@ -70,6 +70,7 @@ def gpu_upkeep(
         colocation.bounds,
         tables.idle_cpu_options,
         settings.scheduler_names[GPU],
+        ceiling=colocation.options.ceiling,
         evict=process.evict,
         tell=events.warn,
         may_write=may_act,

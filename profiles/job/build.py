@@ -15,13 +15,15 @@ from profiles.job.job_upkeep import job_upkeep
 from scheduler.handle import Handle, ProfileParts
 
 
-def build(handle: Handle, options: JobOptions, starts: LatestStarts) -> ProfileParts:
+def build(handle: Handle, options: JobOptions, starts: LatestStarts, ceiling: float) -> ProfileParts:
     """Return the parts of the job profile. Raises InputError.
+
+    ceiling : share of capacity that nodes stay below while jobs run there, if other nodes allow it
 
     Preferences, in the order in which they narrow: a Job that failed at a provider goes to another one, or to the
     cluster.
     """
-    tables = job_tables(handle, options, starts)
+    tables = job_tables(handle, options, starts, ceiling)
     serverless = tables.serverless
 
     def listen(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
-from base.setting_group import Duration, SettingGroup
-from forecast.hot_share import HOT_SHARE
+from base.setting_group import SettingGroup
 from placement.virtual_node_settings import ServerlessOptions
 
 
@@ -15,32 +16,29 @@ class ValleyOptions(SettingGroup):
     enabled: bool = True
     """Hold jobs that say how long they may wait until their planned start. If false, they start at once."""
 
-    hours: float = Field(default=24, ge=1, le=120)
-    """Hours ahead that a start may be planned."""
+    hours: ClassVar[int] = 24
+    """Hours ahead that a start may be planned: each has the forecast of a day."""
 
-    step: Duration = Field(default=300, ge=60, le=1800)
-    """Grid of planned starts."""
+    step: ClassVar[float] = 300.0
+    """Seconds of the grid of planned starts."""
 
-    every: Duration = Field(default=10, ge=1, le=600)
-    """Time between two plans. New jobs are planned within a second or two."""
+    every: ClassVar[float] = 10.0
+    """Seconds between two plans. New jobs are planned within a second or two."""
 
-    first_wait: Duration = Field(default=5, ge=0, le=300)
-    """Longest time that a job waits for its first plan."""
+    first_wait: ClassVar[float] = 5.0
+    """Longest time in seconds that a job waits for its first plan."""
 
-    margin: Duration = Field(default=60, ge=0, le=3600)
-    """A job is released this long before its latest start in any case: a node has to be found, and images may have to
-    be pulled."""
+    margin: ClassVar[float] = 60.0
+    """Seconds before its latest start at which a job is released in any case: a node has to be found, and images may
+    have to be pulled."""
 
-    reserve: Duration = Field(default=900, ge=0, le=21_600)
-    """Plans stay clear of the latest start by this time in addition, in case there is no room then; at most by a tenth
+    reserve: ClassVar[float] = 900.0
+    """Seconds by which plans stay clear of the latest start in addition, in case there is no room then; at most a tenth
     of the time that the job may wait."""
 
-    least_gain: float = Field(default=0.05, ge=0, le=0.9)
+    least_gain: ClassVar[float] = 0.05
     """Share of the cost by which a start must be better than the one planned before, or than now, even if the forecast
     has no error."""
-
-    keep_off_peak: bool = True
-    """Prefer nodes that stay below `schedule.job.ceiling`, and hold jobs that may wait while there is none."""
 
 
 class StormOptions(SettingGroup):
@@ -52,29 +50,24 @@ class StormOptions(SettingGroup):
     threshold: int = Field(default=50, ge=1)
     """Pods per minute, beyond what comes steadily, that make a storm."""
 
-    lead: Duration = Field(default=300, ge=0, le=86_400)
-    """Time before a storm from which room is kept."""
-
-    grace: Duration = Field(default=120, ge=0, le=86_400)
-    """Time after the last minute of a storm began until which room is kept, a minute at least, or until its pods have
-    come."""
-
-    most_room: float = Field(default=0.5, gt=0, le=1)
-    """Share of what is free that may be kept for storms. The rest is for all pods, whatever is expected."""
-
     zone: str = ""
     """Time zone of CronJobs that name none: that of the kube-controller-manager. Empty: UTC."""
 
+    lead: ClassVar[float] = 300.0
+    """Seconds before a storm from which room is kept: pods that are placed meanwhile go elsewhere."""
+
+    grace: ClassVar[float] = 120.0
+    """Seconds after the last minute of a storm began until which room is kept, or until its pods have come."""
+
+    most_room: ClassVar[float] = 0.5
+    """Share of what is free that may be kept for storms. The rest is for all pods, whatever is expected."""
+
 
 class JobOptions(SettingGroup):
-    """How jobs are placed (docs/use/jobs.md)."""
+    """How jobs are placed (docs/use/jobs.md): if nodes allow it, below `schedule.colocation.ceiling`."""
 
     scheduler_name: str = Field(default="job-scheduler", min_length=1)
     """Pods with this schedulerName are placed by the job profile."""
-
-    ceiling: float = Field(default=HOT_SHARE, gt=0, le=1)
-    """Share of a node's capacity that its predicted load stays below while a job runs there, if other nodes allow
-    it."""
 
     serverless: ServerlessOptions = Field(default_factory=ServerlessOptions)
     valley: ValleyOptions = Field(default_factory=ValleyOptions)

@@ -56,8 +56,8 @@ class JobTables:
     storms: StormWatch
 
 
-def job_tables(handle: Handle, ours: JobOptions, starts: LatestStarts) -> JobTables:
-    """Return the tables, which follow nothing yet. Raises InputError."""
+def job_tables(handle: Handle, ours: JobOptions, starts: LatestStarts, ceiling: float) -> JobTables:
+    """Return the tables, which follow nothing yet. ceiling: see build. Raises InputError."""
     scorer, cluster, nodes = handle.scorer, handle.cluster, handle.nodes
     state, clock, name = cluster.state, scorer.tables.clock, handle.settings.scheduler_names[JOB]
     runs, cron_jobs, due_of = cluster.expected_runs, starts.cron_jobs, starts.due_of
@@ -97,7 +97,7 @@ def job_tables(handle: Handle, ours: JobOptions, starts: LatestStarts) -> JobTab
         is_own_node=nodes.are_real,
         serverless=serverless,
         gate=ValleyGate(ours.valley, due_of, clock=clock),
-        off_peak=OffPeak(ours.ceiling, ours.valley, due_of, runs.seconds),
+        off_peak=OffPeak(ceiling, ours.valley, due_of, runs.seconds),
         punctuality=Punctuality(
             state,
             is_assumed,

@@ -29,31 +29,26 @@ class Colocation:
         tables: LiveTables,
         options: GapOptions | None = None,
         *,
-        hours: int = 0,
         after: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
-        hours : bounds are made for at least so far ahead, for filters by other options (`gap`)
         after : whether the cluster has been read
         clock : seconds from any moment
         """
-        options = options or GapOptions()
+        self.options = options or GapOptions()
         self.listeners: list[Callable[[], None]] = []
         self._tables, self._clock = tables, clock
         self._refreshed: float | None = None
-        self._hours = max(options.hours, hours)
-        self.bounds = UpperBounds(self._hours)
+        self.bounds = UpperBounds(self.options.hours)
         with tables.reading() as cluster:
             self._declared_use = DeclaredUse(cluster.state)
             tables.attach((), self._declared_use)
-        self.filter = self.gap(options)
+        self.filter = self.gap(self.options)
         self._upkeep = PeriodicTask("gap-bounds", 1.0, self.keep_up, after=after, largest_share=_LARGEST_SHARE)
 
     def gap(self, options: GapOptions) -> PredictedGap:
-        """Another filter by the same bounds. Raises ValueError where these do not reach as far as it looks."""
-        if options.hours > self._hours:
-            raise ValueError(f"bounds are made for {self._hours} h ahead, not for {options.hours}: pass hours")
+        """Another filter by the same bounds. options: they look no further ahead."""
         return PredictedGap(options, self.bounds, self._declared_use)
 
     def start(self) -> None:

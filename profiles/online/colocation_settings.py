@@ -1,6 +1,8 @@
-"""Settings of the online profile's gap for pods of low priority: `schedule.colocation`."""
+"""Settings of the gap for pods that may give way or wait: `schedule.colocation`."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -9,13 +11,14 @@ from forecast.hot_share import HOT_SHARE
 
 
 class GapOptions(SettingGroup):
-    """Pods of low priority in the gap between the predicted peak and capacity (docs/use/colocation.md)."""
+    """Pods in the gap between the predicted peak and capacity: those of low priority (docs/use/colocation.md), offline
+    ones on GPU nodes (docs/use/idle-cpu.md), and jobs (docs/use/jobs.md)."""
 
     priority_below: int = 0
-    """Pods of a lower priority are admitted by forecast."""
+    """Pods of a lower priority are admitted by forecast, and are offline pods for the GPU profile."""
 
     ceiling: float = Field(default=HOT_SHARE, gt=0, le=1)
-    """Share of a node's capacity that the upper bound of its load with such a pod stays below."""
+    """Share of a node's capacity that its load stays below with such a pod. `hot_share` unless it is set."""
 
-    hours: int = Field(default=24, ge=1, le=168)
+    hours: ClassVar[int] = 24
     """Hours ahead of the forecast; such pods are expected to have ended then."""

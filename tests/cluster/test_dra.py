@@ -19,7 +19,6 @@ from profiles.gpu.dra.claim_table import DraTable
 from profiles.gpu.dra.dra_objects import FINALIZER
 from profiles.gpu.dra.dra_subscriptions import dra_subscriptions
 from profiles.gpu.dra.dynamic_resources import DynamicResources
-from profiles.gpu.gpu_settings import DraOptions
 from testing.placement.views import node_named, passing, pod_with, view_of
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -52,7 +51,7 @@ class World:
         self.view = view_of([node_named("a"), node_named("b")])
         self.session = ApiSession(api)
         self.table = DraTable(self.view.state, lambda: self.lock)
-        self.plugin = DynamicResources(self.session, self.view, self.table, DraOptions())
+        self.plugin = DynamicResources(self.session, self.view, self.table)
         self.source = source_of(api, dra_subscriptions(self.table))
 
     def __enter__(self) -> World:

@@ -22,7 +22,6 @@ from profiles.gpu.dra.claim_table import DraTable
 from profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
 from profiles.gpu.dra.dynamic_resources import DynamicResources
 from profiles.gpu.dra.extended_resources import classes_by_resource, creation, extended_claims, mapping_status
-from profiles.gpu.gpu_settings import DraOptions
 from testing.placement.views import passing, view_of
 from testing.servers.cluster_objects import Manifest, node
 from testing.servers.control_plane.binaries import kubernetes_version
@@ -104,7 +103,7 @@ def ours_of(objects: dict[str, list[Manifest]]) -> dict[str, frozenset[str]]:
     for plural, sink in sinks.items():
         sink.replace([_WATCHED[plural].decoded(json.dumps(one).encode())[0] for one in objects.get(plural, ())])
     fit = NodeResourcesFit(device_class_resources=table.class_resources)
-    filters = (fit, DynamicResources(None, view, table, DraOptions()))
+    filters = (fit, DynamicResources(None, view, table))
     return {
         pod.name: frozenset.intersection(*(frozenset(passing(one, pod, view)) for one in filters))
         for pod in map(decode_pod, objects["pods"])

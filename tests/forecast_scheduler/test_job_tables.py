@@ -34,7 +34,7 @@ def made() -> tuple[LiveScorer, JobTables]:
 def the_tables(live: LiveScorer) -> JobTables:
     with live.scorer.tables.reading() as cluster:
         handle = profile_handle(live.scorer, cluster, SETTINGS, NodeRuleOptions())
-        tables = job_tables(handle, SETTINGS.job, handle.starts)
+        tables = job_tables(handle, SETTINGS.job, handle.starts, SETTINGS.colocation.ceiling)
         for follower in (tables.serverless.tables, tables.serverless.failed_nodes, tables.bursts, tables.punctuality):
             live.scorer.tables.attach((), follower)
         return tables

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler.quota_queues.quota_queue_settings import FairOptions
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
 from tests.forecast_scheduler.test_dry_run import plan
 
@@ -22,6 +23,11 @@ PLACED = {
     "deadline": ["a0", "b0", "b1", "c0"],
     "drf": ["a0", "a1", "b0", "c0"],
 }
+
+
+@pytest.fixture(autouse=True)
+def no_pod_counts_as_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FairOptions, "due_lead", -1e12)
 
 
 def a_pod(

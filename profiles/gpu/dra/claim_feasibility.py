@@ -25,10 +25,12 @@ from profiles.gpu.dra.device_pools import PoolOnNode
 from profiles.gpu.dra.dra_objects import ClaimSpec, ResourceClaimInfo, WhereUsable
 from profiles.gpu.dra.search_time import SearchTime
 from profiles.gpu.dra.selectors.expressions import Expressions
-from profiles.gpu.gpu_settings import DraOptions
 
 NO_DEVICES: Final = "cannot allocate all claims"
 _MOST_REASONS: Final = 8
+MOST_STEPS: Final = 20_000
+"""Devices that are tried for the claims of one pod on one node before they count as not fitting there: claims with
+constraints over many devices could take for ever."""
 
 _LONGEST_SECONDS: Final = 1.0
 """Of one attempt of a pod; what was found out counts for the next one."""
@@ -71,8 +73,8 @@ class Answers:
 class ClaimFeasibility:
     """Under the lock of the tables. searches: nodes for which an allocation was looked for."""
 
-    def __init__(self, table: DraTable, options: DraOptions) -> None:
-        self._table, self._options = table, options
+    def __init__(self, table: DraTable) -> None:
+        self._table = table
         self.time = SearchTime()
         self.expressions = Expressions(self.time)
         self.searches = 0
@@ -106,7 +108,7 @@ class ClaimFeasibility:
         table = self._table
         matches = partial(self.expressions.matches, payer=claims[0].namespace)
         supply = Supply(table.class_of, table.used.keys(), matches, table.shares)
-        return allocate(claims, self._pools(view, row), supply, most_steps=self._options.most_steps)
+        return allocate(claims, self._pools(view, row), supply, most_steps=MOST_STEPS)
 
     def in_terms(self, terms: tuple[NodeSelectorTerm, ...], view: ClusterView) -> Bools:
         """(n_rows,) nodes that a node selector means, kept until a node changes."""

@@ -25,7 +25,6 @@ from profiles.gpu.dra.claim_table import DraTable
 from profiles.gpu.dra.claim_writer import ClaimWriter, NotWritten
 from profiles.gpu.dra.dra_objects import AllocatedDevice, Allocation, ClaimKey, ResourceClaimInfo
 from profiles.gpu.dra.extended_resources import ExtendedClaim, created_key
-from profiles.gpu.gpu_settings import DraOptions
 
 # Devices that have to be made ready before a pod is bound: are they, have they failed, or has it taken too long?
 #
@@ -34,6 +33,13 @@ from profiles.gpu.gpu_settings import DraOptions
 
 logger = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
+
+WRITE_SECONDS: Final = 20.0
+"""The claims of a pod have to be written to the API server by then, repetitions included."""
+
+READY_SECONDS: Final = 600.0
+"""Drivers have this time, from the allocation on, to make devices with binding conditions ready, as in
+kube-scheduler."""
 
 
 class DeviceReadiness(Enum):
@@ -99,19 +105,18 @@ class ClaimWrites:
         self,
         session: Session | None,
         table: DraTable,
-        options: DraOptions,
         *,
         is_held: Callable[[ClaimKey], bool],
     ) -> None:
         """is_held: whether a pod is about to use a claim."""
-        self._session, self._table, self._options, self._is_held = session, table, options, is_held
+        self._session, self._table, self._is_held = session, table, is_held
         self.writer: Final = None if session is None else ClaimWriter(session, table)
         self._going: set[ClaimKey] = set()  # claims that are deallocated or deleted at the moment
 
     async def write(self, held: PodAllocations, pod: PodInfo) -> None:
         """All that the pod needs. Raises NotWritten, TimeoutError."""
         assert self.writer is not None
-        async with asyncio.timeout(self._options.write_timeout):
+        async with asyncio.timeout(WRITE_SECONDS):
             if held.extended is not None:
                 await self._create(held, held.extended, pod)
             for key, (uid, made) in held.claims.items():
@@ -132,13 +137,13 @@ class ClaimWrites:
         clock : unix seconds
         """
         waiting = dict(held.claims)
-        until = clock() + self._options.binding_timeout
+        until = clock() + READY_SECONDS
         while waiting:
             for key, (uid, _) in list(waiting.items()):
                 claim = self._table.claim(*key)
                 if claim is None or claim.uid != uid or claim.allocation is None:
                     raise NotWritten(f"claim {key[0]}/{key[1]} got deallocated elsewhere in the meantime")
-                state, why = readiness_of(claim, clock(), self._options.binding_timeout)
+                state, why = readiness_of(claim, clock(), READY_SECONDS)
                 if state is DeviceReadiness.FAILED or (state is DeviceReadiness.WAITING and clock() > until):
                     raise NotWritten(f"claim {key[0]}/{key[1]}: {why}")
                 if state is DeviceReadiness.READY:

@@ -30,10 +30,12 @@ from placement.scores.node_score import NodeScore, default_normalize
 from placement.status import SUCCESS, Code, Status
 from profiles.gpu.dra.allocation_status import made_allocation
 from profiles.gpu.dra.allocator import AllocationFailed, NodeUnusable
-from profiles.gpu.dra.claim_feasibility import NO_DEVICES, ClaimFeasibility, misfits
+from profiles.gpu.dra.claim_feasibility import MOST_STEPS, NO_DEVICES, ClaimFeasibility, misfits
 from profiles.gpu.dra.claim_table import DraTable
 from profiles.gpu.dra.claim_writer import NotWritten
 from profiles.gpu.dra.claim_writes import (
+    READY_SECONDS,
+    WRITE_SECONDS,
     ClaimWrites,
     DeviceReadiness,
     PodAllocations,
@@ -53,7 +55,6 @@ from profiles.gpu.dra.pod_claims import (
 )
 from profiles.gpu.dra.slice_cards import SliceCardTable
 from profiles.gpu.dra.unsupported import refusal_of
-from profiles.gpu.gpu_settings import DraOptions
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +78,6 @@ class DynamicResources(PlainFilter, NodeScore):
         session: Session | None,
         view: ClusterView,
         table: DraTable,
-        options: DraOptions,
         *,
         keep: Callable[[str, float], None] = lambda uid, until: None,
         is_assumed: Callable[[str], bool] = lambda uid: False,
@@ -88,18 +88,17 @@ class DynamicResources(PlainFilter, NodeScore):
         keep       : called under the lock with the UID of a pod and the unix seconds until which it stays assumed
         is_assumed : whether the tables have the pod, by UID, where the API server is not known to have it
         """
-        self.table, self._view, self._options = table, view, options
+        self.table, self._view = table, view
         self._keep, self._is_assumed, self._clock = keep, is_assumed, clock
-        self.feasibility: Final = ClaimFeasibility(table, options)
-        self._writes: Final = ClaimWrites(session, table, options, is_held=self._is_held)
+        self.feasibility: Final = ClaimFeasibility(table)
+        self._writes: Final = ClaimWrites(session, table, is_held=self._is_held)
         self.writer: Final = self._writes.writer
         self._held: dict[str, PodAllocations] = {}  # by UID, changed under the lock of the tables
         table.on_pod.append(self._seen)
 
     def slice_cards(self, resources: Sequence[str]) -> SliceCardTable:
         """Counts cards by the same selectors. resources: of which one is a card."""
-        matches, most_steps = self.feasibility.expressions.matches, self._options.most_steps
-        return SliceCardTable(self.table, resources, matches, most_steps=most_steps)
+        return SliceCardTable(self.table, resources, self.feasibility.expressions.matches, most_steps=MOST_STEPS)
 
     def tick(self) -> None:
         """Every second or so: searches that were interrupted go on."""
@@ -229,7 +228,7 @@ class DynamicResources(PlainFilter, NodeScore):
         except NotWritten as error:
             return Status(Code.ERROR, _NAME, str(error))
         except TimeoutError:
-            return Status(Code.ERROR, _NAME, f"claims were not written in {self._options.write_timeout:g} s")
+            return Status(Code.ERROR, _NAME, f"claims were not written in {WRITE_SECONDS:g} s")
         try:
             await self._writes.ready(held, self._clock)
         except NotWritten as error:
@@ -293,11 +292,11 @@ class DynamicResources(PlainFilter, NodeScore):
             if flight is not None:
                 flight.users.add(pod.uid)
             held.claims[claim.key] = (claim.uid, None if flight is None else flight.made)
-        seconds = self._options.write_timeout + _MARGIN_SECONDS
+        seconds = WRITE_SECONDS + _MARGIN_SECONDS
         if any(made is not None and needs_conditions(made.allocation) for _, made in held.claims.values()) or any(
             needs_conditions(allocation) for _, allocation in claims.allocated
         ):
-            seconds += self._options.binding_timeout
+            seconds += READY_SECONDS
         self._keep(pod.uid, self._clock() + seconds)
         return SUCCESS
 
@@ -326,7 +325,7 @@ class DynamicResources(PlainFilter, NodeScore):
     def _out_of_reach(self, claim: ResourceClaimInfo, view: ClusterView) -> Bools:
         """(n_rows,) nodes from which the claim cannot be used with the allocation that it has."""
         allocation = self.table.allocation_of(claim)
-        timeout = self._options.binding_timeout
+        timeout = READY_SECONDS
         if claim.allocation is not None and readiness_of(claim, self._clock(), timeout)[0] is DeviceReadiness.FAILED:
             return np.ones(view.n_rows, dtype=bool)
         if allocation is None or allocation.node_terms is None:

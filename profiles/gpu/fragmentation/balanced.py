@@ -7,23 +7,26 @@ memory and cards equally used than cards unbroken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
 from base.arrays import Floats, Ints
 from profiles.gpu.fragmentation.idle_of_nodes import NodeStates, fits
 from profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape
-from profiles.gpu.gpu_settings import BalanceWeights
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.weighted_balance import balance_change_score
+
+_WEIGHTS: Final = (1.0, 1.0, 3.0)
+"""Of cores, memory and cards: a card is what the cluster has fewest of."""
 
 
 class Balanced:
     """Implements Judge."""
 
-    def __init__(self, weights: BalanceWeights, models: Sequence[str]) -> None:
-        self._weights, self._models = np.array([weights.cpu, weights.memory, weights.gpu]), models
+    def __init__(self, models: Sequence[str], weights: Sequence[float] = _WEIGHTS) -> None:
+        """weights: of cores, memory and cards."""
+        self._weights, self._models = np.array(weights, dtype=np.float64), models
 
     def cost(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
         """See Judge; a shared pod goes to the fullest card that has room."""

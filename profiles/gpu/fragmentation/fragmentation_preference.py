@@ -32,7 +32,7 @@ class Fragmentation(NodePreference):
     """Under the lock of the tables.
 
     make_judge : what nodes cost by; asked again when the mix has moved
-    slack      : costs that differ by less are equal: thousandths of a card, or points of balance
+    slack      : costs that differ by no more are equal: thousandths of a card, or points of balance
     """
 
     name = "Fragmentation"

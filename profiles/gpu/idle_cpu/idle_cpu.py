@@ -23,7 +23,7 @@ kind everything is kept.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -117,9 +117,14 @@ class Devices(Protocol):
         """(n_rows,) -1 = unknown."""
 
 
-def gap_of(options: IdleCpuOptions) -> GapOptions:
+class _OfflineGap(GapOptions):
+    hours: ClassVar[int] = 6
+    """Short: what comes later evicts offline pods (IdleCpuOptions.lead)."""
+
+
+def gap_of(options: GapOptions) -> GapOptions:
     """Options of the PredictedGap that IdleCpu asks: it is only asked about offline pods, whatever their priority."""
-    return GapOptions(priority_below=_EVERY_PRIORITY, ceiling=options.ceiling, hours=options.hours)
+    return _OfflineGap(priority_below=_EVERY_PRIORITY, ceiling=options.ceiling)
 
 
 class IdleCpu(PlainFilter):

@@ -44,6 +44,7 @@ class OfflineEviction:
         options: IdleCpuOptions,
         scheduler_name: str,
         *,
+        ceiling: float,
         evict: Evict,
         tell: Tell = lambda pod, reason, note: None,
         may_write: Callable[[], bool] = lambda: True,
@@ -52,6 +53,7 @@ class OfflineEviction:
     ) -> None:
         """
         bounds : of Colocation
+        ceiling              : share of a node's CPU that its load should stay below
         scheduler_name       : of the GPU profile
         evict                : api_server_evict(api); it may block
         tell                 : called with pods that are evicted, or would be (EventRecorder.warn)
@@ -60,7 +62,7 @@ class OfflineEviction:
         clock                : unix seconds
         """
         self._tables, self._pods, self._devices = tables, pods, devices
-        self._bounds, self._options = bounds, options
+        self._bounds, self._options, self._ceiling = bounds, options, ceiling
         self._name, self._tell, self._may_write = scheduler_name, tell, may_write
         self._strained: dict[str, StrainedNode] = {}
         self._would_go: frozenset[str] = frozenset()
@@ -86,10 +88,10 @@ class OfflineEviction:
 
     def step(self) -> None:
         self._strained = {one.node: one for one in self._look()}
-        if self._options.dry_run:
-            self._only_tell()
-        elif self._options.evict:
+        if self._options.evict:
             self._relief.step()
+        else:
+            self._only_tell()
 
     # Figures
 
@@ -110,7 +112,7 @@ class OfflineEviction:
 
     @property
     def n_would_go(self) -> int:
-        """Pods since the start that would have been evicted, had it not been a dry run."""
+        """Pods since the start that would have been evicted if evictions were on."""
         return self._n_would_go
 
     # Inside
@@ -119,7 +121,7 @@ class OfflineEviction:
         with self._tables.reading() as cluster:
             rows = np.array(sorted(self._pods.rows_with_offline), dtype=np.int64)
             rows = rows[self._devices.n_devices[rows] > 0]
-            return strained_nodes(cluster, rows, self._pods, self._bounds, self._options)
+            return strained_nodes(cluster, rows, self._pods, self._bounds, self._options, self._ceiling)
 
     def _planned(self, one: StrainedNode, leaving: Collection[str], refused: Collection[str]) -> RepairPlan:
         return plan_leaving(one, self._name, leaving=leaving, refused=refused)

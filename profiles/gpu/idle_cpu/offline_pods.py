@@ -13,6 +13,7 @@ from placement.node_rule_settings import DeviceOptions
 from placement.pod_groups.group_of_pod import group_of
 from placement.pod_importance import LEAST_STANDING
 from profiles.gpu.gpu_settings import GpuOptions, PlainPods
+from profiles.online.colocation_settings import GapOptions
 
 OFFLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "offline"
 
@@ -59,6 +60,6 @@ class OfflinePods:
         return comes_with_node(pod) or self.asks_for_gpus(pod)
 
 
-def offline_pods(gpu: GpuOptions, devices: DeviceOptions) -> OfflinePods:
+def offline_pods(gpu: GpuOptions, gap: GapOptions, devices: DeviceOptions) -> OfflinePods:
     """Return which pods may use idle cores of GPU nodes. devices: how pods ask for cards."""
-    return OfflinePods(lambda pod: asks_for_cards(pod, devices), gpu.scheduler_name, gpu.idle_cpu.priority_below)
+    return OfflinePods(lambda pod: asks_for_cards(pod, devices), gpu.scheduler_name, gap.priority_below)

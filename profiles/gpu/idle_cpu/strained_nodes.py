@@ -76,18 +76,20 @@ def strained_nodes(
     pods: GpuNodePods,
     bounds: UpperBounds,
     options: IdleCpuOptions,
+    share: float,
 ) -> list[StrainedNode]:
-    """Of the nodes of these rows, which have offline pods; under the lock of the tables."""
+    """Of the nodes of these rows, which have offline pods; under the lock of the tables. share: of capacity that load
+    should stay below."""
     if not len(rows):
         return []
     capacity = cluster.capacity[rows, CPU]
     foreseen = _foreseen(cluster, rows, bounds, options.lead)
     measured = _measured(cluster, rows, pods)
-    limit = (options.ceiling + options.slack) * capacity
+    limit = (share + options.slack) * capacity
     over = (foreseen > limit) | (measured > limit)  # NaN = not known: no pod goes for that
     found = []
     for place in np.flatnonzero(over & cluster.state.alive[rows]).tolist():
-        row, ceiling = int(rows[place]), options.ceiling * float(capacity[place])
+        row, ceiling = int(rows[place]), share * float(capacity[place])
         there = tuple(pods.offline_on(row).values())
         is_measured = bool(measured[place] > limit[place])
         cores = measured[place] if is_measured else foreseen[place]
@@ -99,7 +101,7 @@ def strained_nodes(
                 gives={pod.uid: _given_back(pod, cluster) for pod in there},
                 foreseen=_beyond(float(foreseen[place]), ceiling),
                 measured=_beyond(float(measured[place]), ceiling),
-                why=f"the node {does} {cores:.1f} of its {capacity[place]:g} cores, more than {options.ceiling:.0%}",
+                why=f"the node {does} {cores:.1f} of its {capacity[place]:g} cores, more than {share:.0%}",
             )
         )
     return found

@@ -95,7 +95,7 @@ class OffPeak(PlainFilter, NodePreference):
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """One rejection per resource, for pods that may wait."""
-        if not self._options.keep_off_peak or not self.may_wait(pod, view.cluster.now):
+        if not self.may_wait(pod, view.cluster.now):
             return ()
         room = self._room(pod, view)
         if room is None:
@@ -118,7 +118,7 @@ class OffPeak(PlainFilter, NodePreference):
 
     def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """(n_nodes,) pods like it until each of these nodes is over; no end to it where all are."""
-        room = self._room(pod, view) if self._options.keep_off_peak else None
+        room = self._room(pod, view)
         of_rows = None if room is None else _fitted(room.pods, view.n_rows, fill=_ENDLESS)[rows]
         if of_rows is None or not (of_rows >= 1).any():
             return np.full(len(rows), _ENDLESS, dtype=np.int64)

@@ -19,7 +19,7 @@ from profiles.gpu.fragmentation.balanced import Balanced
 from profiles.gpu.fragmentation.packing_cost import Packing
 from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 from profiles.gpu.gpu_settings import TideOptions
-from profiles.gpu.gpu_tables import judge_maker, with_dry_run
+from profiles.gpu.gpu_tables import judge_maker
 from tests.profiles.gpu.fragmentation.cases import node_states
 
 
@@ -42,8 +42,7 @@ def _settings(**schedule: object) -> Settings:
         ({"queues": [{"name": "etl"}, {"name": "etl"}]}, "queue etl is there twice"),
         ({"highest_peaks": {"cpu": 0}}, "greater than 0"),
         ({"gpu": {"placement": "random"}}, "schedule.gpu.placement"),
-        ({"gpu": {"idle_cpu": {"hours": 1, "lead": "2h"}}}, "schedule.gpu.idle_cpu"),
-        ({"gpu": {"tide": {"every": 0}}}, "schedule.gpu.tide.every"),
+        ({"gpu": {"tide": {"grace": "2d"}}}, "schedule.gpu.tide.grace"),
     ],
 )
 def test_what_cannot_work_is_refused(changed: dict[str, object], message: str) -> None:
@@ -65,8 +64,6 @@ def test_rules_about_nodes_and_gpus_get_to_every_profile() -> None:
         with_options(Settings(), {"node_rules": {"machine_groups": [lent | {"keep_free": 2}]}})
     gpu = _settings(gpu={"idle_cpu": {"memory_per_gpu": 2}, "tide": {"grace": "10m"}}).schedule.gpu
     assert gpu.idle_cpu.memory_bytes_per_gpu == 2 * 2**30 and gpu.tide == TideOptions(grace=600)
-    # A tide may be tried out while pods are placed.
-    assert with_dry_run(gpu.tide, True).dry_run and not with_dry_run(gpu.tide, False).dry_run
     mix, nodes = ShapeMix((PodShape(1000, 0, 1, 1000),), np.ones(1)), node_states([(8000, 8192, 0, [1000])])
     assert isinstance(judge_maker(gpu)(mix, ["T4"], nodes), Packing)
     assert isinstance(judge_maker(_settings(gpu={"placement": "balanced"}).schedule.gpu)(mix, ["T4"], nodes), Balanced)

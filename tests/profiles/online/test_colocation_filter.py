@@ -17,6 +17,7 @@ from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from profiles.online.colocation_loop import Colocation
 from profiles.online.colocation_settings import GapOptions
+from testing.constants import with_constants
 from testing.placement.views import verdicts
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -39,7 +40,9 @@ class Scene:
     ) -> None:
         settings = {"ceiling": 0.5, **options}
         self.live = LiveScorer(hour, without_model=True, sizes=sizes)
-        self.colocation = Colocation(self.live.scorer.tables, GapOptions(**settings), clock=self.live.clock)
+        self.colocation = Colocation(
+            self.live.scorer.tables, with_constants(GapOptions(), **settings), clock=self.live.clock
+        )
         for pod in pods:
             self.live.put(pod)
         self.cluster = self.live.scorer.tables._cluster

@@ -16,7 +16,6 @@ from kube.objects.objects import PodInfo, PodResourceClaim
 from placement.status import Status
 from profiles.gpu.dra.claim_table import DraTable
 from profiles.gpu.dra.dynamic_resources import DynamicResources
-from profiles.gpu.gpu_settings import DraOptions
 from testing.placement.views import node_named, passing, pod_with, view_of
 from tests.profiles.gpu.dra.manifests import (
     Manifest,
@@ -109,7 +108,6 @@ class World:
             None if dry_run else self.server,
             self.view,
             self.table,
-            DraOptions(),
             is_assumed=self.assumed.__contains__,
             clock=lambda: self.now,
         )

@@ -15,7 +15,6 @@ from profiles.gpu.fragmentation.idle_of_nodes import NodeStates
 from profiles.gpu.fragmentation.live_mix import LiveMix
 from profiles.gpu.fragmentation.packing_cost import Packing
 from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
-from profiles.gpu.gpu_settings import BalanceWeights
 from tests.profiles.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
 
 
@@ -83,7 +82,7 @@ def test_a_new_card_model_is_judged_with_a_new_judge() -> None:
 def test_balance_fills_what_is_used_least() -> None:
     world = Preferring(card_node("cores-used", cpu=16), card_node("cards-used", cpu=16))
     world.put(card_pod("c", cpu=12, node="cores-used"), card_pod("g", whole=1, cpu=1, node="cards-used"))
-    judge = Balanced(BalanceWeights(cpu=1, memory=0, gpu=1), world.devices.models)
+    judge = Balanced(world.devices.models, (1, 0, 1))
     nodes = states_of_rows(world.state, world.devices, np.array(world.rows("cores-used", "cards-used")))
     cores, cards = judge.cost(PodShape(2000, 0, 1, 1000), nodes)[0]
     assert cores < cards

@@ -14,6 +14,7 @@ from kube.objects.pod_shape import on_node
 from profiles.gpu.fragmentation.live_mix import LiveMix, rounded
 from profiles.gpu.fragmentation.pod_shapes import PodShape, PodShapes
 from profiles.gpu.gpu_settings import MixOptions
+from testing.constants import with_constants
 from tests.kube.api_objects import GIB, node
 from tests.profiles.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
 
@@ -24,7 +25,7 @@ class Mixed:
     def __init__(self, **options: float) -> None:
         self.now = NOW
         self.world = GpuWorld(card_node("a", cards=8))
-        made = MixOptions(**{"half_life": DAY, "drift": 0.05, "every": 10.0} | options)  # type: ignore[arg-type]
+        made = with_constants(MixOptions(), **options)
         self.mix = LiveMix(self.world.state, self.world.shapes.of, made, clock=lambda: self.now)
         self.world.scorer.tables.attach((), self.mix)
 

@@ -18,6 +18,8 @@ from profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from profiles.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
 from profiles.gpu.idle_cpu.offline_pods import OFFLINE_ANNOTATION, OfflinePods
 from profiles.online.colocation_loop import Colocation
+from profiles.online.colocation_settings import GapOptions
+from testing.constants import with_constants
 from testing.placement.views import verdicts
 from tests.scorer.live_cluster import loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -57,20 +59,19 @@ class GpuNodes:
     """node-0 with 40 cores and 4 cards unless told otherwise; at some hour of the model's first day."""
 
     def __init__(self, *pods: PodInfo, nodes: tuple[NodeInfo, ...] = (), hour: float = 4.0, **options: Any) -> None:
-        self.options = IdleCpuOptions(**options)
+        gap = GapOptions(**{name: options.pop(name) for name in list(options) if name in GapOptions.model_fields})
+        self.options = with_constants(IdleCpuOptions(), **options)
         self.live = LiveScorer(hour, without_model=True, sizes=())
         scorer = self.live.scorer
         self.cluster = scorer.tables._cluster
         self.devices = DeviceTable(self.cluster.state)
-        self.offline = OfflinePods(self.asks_for_gpus, PROFILE, self.options.priority_below)
+        self.offline = OfflinePods(self.asks_for_gpus, PROFILE, gap.priority_below)
         self.pods = GpuNodePods(self.cluster, self.offline)
         self.index = PlacementIndex(self.cluster.state)
         for follower in (self.devices, self.pods, self.index):
             scorer.tables.attach((), follower)
-        self.colocation = Colocation(scorer.tables, hours=self.options.hours, clock=self.live.clock)
-        self.filter = IdleCpu(
-            self.options, self.offline, self.pods, self.devices, self.colocation.gap(gap_of(self.options))
-        )
+        self.colocation = Colocation(scorer.tables, gap, clock=self.live.clock)
+        self.filter = IdleCpu(self.options, self.offline, self.pods, self.devices, self.colocation.gap(gap_of(gap)))
         scorer.tables.replace(Kind.NODES, list(nodes) or [gpu_node("node-0")])
         for pod in pods:
             self.live.put(pod)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from profiles.gpu.gpu_settings import TideOptions
 from profiles.gpu.tide.gpu_demand import ServiceGpus, demand_ahead
+from testing.constants import with_constants
 from tests.profiles.gpu.tide.tide_made_up import NOON, PLAIN, SLOT
 
 STARTS = NOON + SLOT * np.arange(9, dtype=np.float64)
@@ -35,9 +36,11 @@ def test_what_rises_is_expected_half_an_hour_early_and_what_falls_half_an_hour_l
 def test_errors_of_services_add_as_squares_and_the_common_one_linearly() -> None:
     flat = [16.0] * 8
     both = [use("a", 16, flat), use("b", 16, flat)]
-    assert need(*both, options=TideOptions(margin=0.25, spread=0.0))[3] == 40
-    assert need(*both, options=TideOptions(margin=0.0, spread=0.25))[3] == np.ceil(32 + 4 * np.sqrt(2))
-    assert need(*both, options=TideOptions(margin=0.0, spread=0.0, reserve_gpus=3))[3] == 35
+    assert need(*both, options=with_constants(TideOptions(), margin=0.25, spread=0.0))[3] == 40
+    assert need(*both, options=with_constants(TideOptions(), margin=0.0, spread=0.25))[3] == np.ceil(
+        32 + 4 * np.sqrt(2)
+    )
+    assert need(*both, options=with_constants(TideOptions(), margin=0.0, spread=0.0, reserve_gpus=3))[3] == 35
 
 
 def test_half_hours_that_a_stretch_touches() -> None:
@@ -57,7 +60,7 @@ def test_need_is_never_less_than_expected_nor_than_what_is_held_and_waited_for(
     services: list[tuple[int, int, int]], margin: float, spread: float
 ) -> None:
     uses = [use(str(n), held, [float(level)] * 8, waiting) for n, (held, level, waiting) in enumerate(services)]
-    ahead = demand_ahead(uses, CAPACITY, STARTS, NOON, TideOptions(margin=margin, spread=spread))
+    ahead = demand_ahead(uses, CAPACITY, STARTS, NOON, with_constants(TideOptions(), margin=margin, spread=spread))
     assert (ahead.need >= ahead.expected - 1e-6).all()
     assert ahead.need[0, 0] >= sum(held + waiting for held, _, waiting in services)
     assert ahead.expected[0] == pytest.approx(ahead.by_service.sum(axis=0)[0])

@@ -11,10 +11,11 @@ import numpy as np
 from profiles.gpu.gpu_settings import TideOptions
 from profiles.gpu.tide.gpu_demand import TideDemand
 from profiles.gpu.tide.tide_plan import Training
+from testing.constants import with_constants
 
 NOON = datetime(2026, 5, 19, 12, tzinfo=UTC).timestamp()
 SLOT = 1800.0
-PLAIN = TideOptions(margin=0.0, spread=0.0, notice=0.0, grace=600.0, dwell=3600.0, dead_band=0.0)
+PLAIN = with_constants(TideOptions(), margin=0.0, spread=0.0, notice=0.0, grace=600.0, dwell=3600.0, dead_band=0.0)
 
 
 def training(key: str = "lab/StatefulSet/train", **changes: Any) -> Training:

@@ -33,6 +33,7 @@ from profiles.gpu.tide.workloads import WorkloadState
 from scheduler.gangs.directory import GangDirectory
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import large_cluster
+from testing.constants import with_constants
 from testing.settable_clock import SettableClock
 from tests.scorer.live_cluster import node, pod_of
 
@@ -41,7 +42,9 @@ FIRST_DAY = date(2026, 5, 19)
 JUST_NOW = 4e9
 """Made after any hour of a test: a pod that waits has not waited for long."""
 CARDS = DeviceOptions()
-OPTIONS = TideOptions(margin=0.0, spread=0.0, notice=0.0, every=30.0, grace=570.0, dwell=3600.0, dead_band=0.0)
+OPTIONS = with_constants(
+    TideOptions(), margin=0.0, spread=0.0, notice=0.0, every=30.0, grace=570.0, dwell=3600.0, dead_band=0.0
+)
 """Ten minutes until GPUs are free."""
 
 
@@ -123,7 +126,7 @@ class World:
     ) -> None:
         self.clock = SettableClock(moment(hour))
         source = StateSource(lambda: (True, self.clock.now, {}))
-        self.scorer, self.options = Scorer(clock=self.clock, source=source), OPTIONS.replace(**options)
+        self.scorer, self.options = Scorer(clock=self.clock, source=source), with_constants(OPTIONS, **options)
         self.queue, self.metrics = Queue(), TideMetrics()
         self.told: list[tuple[str, str, str]] = []
         self.table = self._table(groups)

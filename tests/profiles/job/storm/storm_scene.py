@@ -13,6 +13,7 @@ from placement.index.index import PlacementIndex
 from profiles.job.cron.cron_jobs import CronJobInfo
 from profiles.job.job_settings import StormOptions
 from profiles.job.storm.storm_watch import StormWatch
+from testing.constants import with_constants
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -45,8 +46,9 @@ class Scene:
         self.live = live or LiveScorer(HOUR + minutes / 60, without_model=True)
         self.jobs = list(jobs)
         self.told = 0
-        options = StormOptions(
-            **{"threshold": 50, "lead": 300.0, "grace": 120.0, "most_room": 1.0, **more.pop("options", {})}
+        options = with_constants(
+            StormOptions(),
+            **{"threshold": 50, "lead": 300.0, "grace": 120.0, "most_room": 1.0, **more.pop("options", {})},
         )
         runs = more.pop("run_seconds", lambda service: 90.0)
         self.watch = StormWatch(

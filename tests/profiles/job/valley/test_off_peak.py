@@ -23,6 +23,7 @@ from profiles.job.valley.off_peak import OffPeak
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.placing import UnitPlacer
 from scorer.scoring_policy import scoring_policy
+from testing.constants import with_constants
 from tests.profiles.job.valley.waiting_pods import due_of, job_pod, run_seconds, view_of_live
 from tests.scorer.live_cluster import at, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
@@ -36,7 +37,7 @@ CROWD = [pod_of(n % 6, f"online-{n}", "node-0") for n in range(60)] + [
 def scene(hour: float, *, ceiling: float = CEILING, **options: Any) -> tuple[LiveScorer, OffPeak]:
     """node-0 is crowded: past the ceiling in its evening."""
     live = LiveScorer(hour, pods=CROWD)
-    return live, OffPeak(ceiling, ValleyOptions(**options), due_of, run_seconds)
+    return live, OffPeak(ceiling, with_constants(ValleyOptions(), **options), due_of, run_seconds)
 
 
 def over(live: LiveScorer, minutes: float, cpu: float) -> set[int]:
@@ -113,14 +114,14 @@ def test_many_like_pods_go_together_and_no_node_comes_to_be_over(
     assert np.abs(found[0] - found[1]).max() <= 1
 
 
-def test_without_a_forecast_or_when_switched_off_it_says_nothing() -> None:
+def test_without_a_forecast_it_says_nothing() -> None:
     live = LiveScorer(20.0, pods=CROWD, without_model=True)
     view = view_of_live(live)
     patient = job_pod(created=live.clock.now, latest_start="4h")
-    for tested in (OffPeak(CEILING, ValleyOptions(), due_of, run_seconds), scene(20.0, keep_off_peak=False)[1]):
-        assert tested.filter(patient, view) == ()
-        assert len(tested.prefer(patient, 5, view, np.arange(4)).rows) == 4
-        assert (tested.room(patient, view, np.arange(4)) > 1000).all()
+    tested = OffPeak(CEILING, ValleyOptions(), due_of, run_seconds)
+    assert tested.filter(patient, view) == ()
+    assert len(tested.prefer(patient, 5, view, np.arange(4)).rows) == 4
+    assert (tested.room(patient, view, np.arange(4)) > 1000).all()
 
 
 def test_which_pods_are_told_apart_and_what_wakes() -> None:

@@ -21,6 +21,7 @@ from scheduler.loop_settings import QueueOptions
 from scheduler.queue.active import PrioritySort
 from scheduler.queue.queued_pods import UnitOf, unit_by_owner
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from testing.constants import with_constants
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -75,7 +76,7 @@ class Waiting:
         **options: float | bool,
     ) -> None:
         self.live = LiveScorer(hour, pods=EVENING, without_model=without_model)
-        settings = ValleyOptions(**options)  # type: ignore[arg-type]
+        settings = with_constants(ValleyOptions(), **options)
         self.gate = ValleyGate(settings, due_of, clock=self.live.clock)
         self.queue = SchedulingQueue(
             sort=PrioritySort(),
