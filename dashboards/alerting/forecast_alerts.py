@@ -120,7 +120,7 @@ def forecast_alerts(hot: float) -> list[Alert]:
             "1h",
             "{{ $labels.resource }}: usage was below its 0.95 bound in {{ $value | humanizePercentage }} of node half "
             "hours of three days only",
-            f"Over three days less than {LEAST_COVERAGE:.0%} of what nodes used was below the model's 0.95 bound. "
+            f"Over three days less than {100 * LEAST_COVERAGE:.0f} % of usage was below the model's 0.95 bound. "
             "The load changed in a way that the model does not know: peaks may be higher than shown.",
             action="After a special day, nothing. Compare `forecast:node_error`: all nodes, the load as a whole "
             "changed; a few nodes, look at what runs there. The next nightly run learns the change.",
@@ -229,21 +229,21 @@ def _hot_spots(hot: float) -> list[Alert]:
                 expected,
                 "unless",
                 f"will probably be over {hot:.0%}",
-                "Expected peaks are still to come, of pods that nothing of ours placed.",
+                "Nodes will probably be hot. No part of ours places pods in this cluster.",
             ),
             (
                 Severity.WARNING,
                 expected,
                 "and",
                 f"will probably be over {hot:.0%}",
-                "Expected peaks are still to come. Tonight's pods can be moved while it is quiet.",
+                "Nodes will probably be hot. Their pods can be moved now, while it is quiet.",
             ),
             (
                 Severity.CRITICAL,
                 bound,
                 "and",
                 f"may be over {_OVER:.0%}",
-                "Upper bounds (95 %) of peaks still to come exceed all that the nodes have.",
+                "Nodes may need more than they have: upper bounds (95 %) are over their capacity.",
             ),
         )
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Final
 
 from dashboards.alerting.alert import Alert
@@ -57,11 +58,17 @@ def _section(alerts: list[Alert]) -> str:
         causes = [f"{severity.capitalize()}: {text[0].lower()}{text[1:]}" for text, severity in descriptions.items()]
     else:
         causes = [alert.description]
-    text = f"### {alert.name}\n\n{' '.join(causes)}\n\n{alert.action}"
+    action = alert.action
     if alert.page:
         name = alert.page.partition("#")[0].rpartition("/")[2]
-        text = f"{text.removesuffix('.')} ([{name}]({alert.page}))."
+        action = f"{action.removesuffix('.')} ([{name}]({alert.page}))."
+    parts = [f"### {alert.name}", *(_paragraph(text, alert.name) for text in (" ".join(causes), action))]
     if alert.commands:
-        text += "\n\n```console\n" + "".join(f"$ {line}\n" for line in alert.commands) + "```"
-    linked = re.sub(rf"(?<!#)\b(?!{alert.name}\b)(Forecast[A-Z]\w+)", lambda m: f"[{m[1]}](#{m[1].lower()})", text)
-    return f"{linked}\n"
+        parts.append("```console\n" + "".join(f"$ {line}\n" for line in alert.commands) + "```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _paragraph(text: str, of: str) -> str:
+    """Return wrapped text in which names of other alerts are links."""
+    linked = re.sub(rf"\b(?!{of}\b)(Forecast[A-Z]\w+)", lambda match: f"[{match[1]}](#{match[1].lower()})", text)
+    return textwrap.fill(linked, 150, break_long_words=False, break_on_hyphens=False)
