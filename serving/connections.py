@@ -13,10 +13,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Collection, Mapping, Sized
+from functools import partial
 from itertools import chain
 from typing import Any
 
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -71,9 +72,7 @@ def limited_protocol(
         _received = _headers = _body = 0  # bytes since the last answer
         _stranger = True
         _unanswered: deque[RequestResponseCycle]  # the one at work first
-        _held: tuple[RequestResponseCycle, ASGIApp] | None = None  # until the answers before it are read
-
-        _refused = False
+        _ended = _refused = False
 
         def data_received(self, data: bytes) -> None:
             if self._refused:
@@ -122,17 +121,22 @@ def limited_protocol(
         def on_headers_complete(self) -> None:
             self._calm()
             kept.at_work(self)
+            app = self.app
+            self.app = partial(self._once_read, app)  # of this request
             super().on_headers_complete()
+            self.app = app  # else the connection would keep itself
             self._unanswered.append(self.cycle)
 
-        def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]
+        async def _once_read(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
             # Its answer would wait for the client and keep a place among the requests at work (limits.py).
             if self.flow.write_paused:
-                self._held = cycle, app
                 self.flow.pause_reading()
                 self._idle()
-            else:
-                super()._start_asgi_task(cycle, app)  # type: ignore[arg-type]
+                await self.flow.drain()
+                kept.at_work(self)
+                self.flow.resume_reading()
+            if not self._ended:
+                await app(scope, receive, send)
 
         def on_response_complete(self) -> None:
             more = bool(self.pipeline)
@@ -152,11 +156,6 @@ def limited_protocol(
         def resume_writing(self) -> None:
             super().resume_writing()
             self._read_on()
-            if self._held is not None:
-                held, self._held = self._held, None
-                kept.at_work(self)
-                self.flow.resume_reading()
-                self._start_asgi_task(*held)
 
         def _idle(self) -> None:
             # A TLS connection that we close waits for the other side to agree: a stranger's matter.
@@ -173,19 +172,20 @@ def limited_protocol(
                 self._await_reading()
 
         def connection_lost(self, exc: Exception | None) -> None:
+            self._ended = True
             self._calm()
             self._read_on()
             kept.discard(self)
             self._end_unanswered()
-            self._unset_keepalive_if_required()  # uvicorn's own leaves the timer where the client has reset it
             super().connection_lost(exc)
+            if self.timeout_keep_alive_task is not None:  # uvicorn leaves it where the client has reset the connection
+                self.timeout_keep_alive_task.cancel()
 
         def _end_unanswered(self) -> None:
             # uvicorn's own lets only the last request know. The others would write to a transport that is closed.
             if self._unanswered:
                 quiet.log(logging.INFO, "a client was gone before its answer")
             self.pipeline.clear()
-            self._held = None
             for cycle in self._unanswered:
                 cycle.disconnected = True
                 cycle.message_event.set()

@@ -1,7 +1,7 @@
 """Whether the limits of connections.py really hold with the uvicorn that is installed.
 
-uvicorn has no public means for them, so connections.py overrides methods of its protocol. A uvicorn that does not call
-these, or calls others, would serve all the same, without limits. So a service tries them at its start, on connections
+uvicorn documents no means for them, so connections.py overrides public methods of its protocol. A uvicorn that does not
+call these would serve all the same, without limits. So a service tries them at its start, on connections
 that exist in memory only, and does not start where one of them fails.
 """
 
@@ -75,12 +75,17 @@ class _Tried:
         connections: int = _MANY,
     ) -> None:
         kind = limited_protocol(header_seconds, unread_seconds, connections)
+        self._app, self.begun = app or _never, 0
         self.config = uvicorn.Config(
-            app or _never, http=kind, ws="none", lifespan="off", log_config=None, access_log=False
+            self._counted, http=kind, ws="none", lifespan="off", interface="asgi3", log_config=None, access_log=False
         )
         self.config.load()
         self.kind, self.state = kind, ServerState()
         self._open: list[HttpToolsProtocol] = []
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.begun += 1
+        await self._app(scope, receive, send)
 
     def connect(self) -> tuple[HttpToolsProtocol, _Recorded]:
         protocol, transport = self.kind(config=self.config, server_state=self.state, app_state={}), _Recorded()
@@ -189,11 +194,20 @@ async def _slow_headers(tried: _Tried) -> bool:
 async def _unread_answers(tried: _Tried) -> bool:
     protocol, transport = tried.connect()
     protocol.pause_writing()
-    protocol.data_received(_REQUEST)
-    if tried.state.tasks:
-        return False  # it takes a place among the requests at work
     await asyncio.sleep(0.01)
     return transport.ended
+
+
+async def _behind_unread_answers(tried: _Tried) -> bool:
+    """Such a request begins when the answers are read, so that it takes no place among those at work."""
+    protocol, _ = tried.connect()
+    protocol.pause_writing()
+    protocol.data_received(_REQUEST)
+    await asyncio.sleep(0.01)
+    early = tried.begun
+    protocol.resume_writing()
+    await asyncio.sleep(0.01)
+    return (early, tried.begun) == (0, 1)
 
 
 _LIMITS: Final[dict[str, Callable[[_Tried], Any]]] = {
@@ -203,6 +217,7 @@ _LIMITS: Final[dict[str, Callable[[_Tried], Any]]] = {
     "idle connections": _idle_connections,
     "how long a header may take": _slow_headers,
     "answers that are not read": _unread_answers,
+    "requests behind answers that are not read": _behind_unread_answers,
 }
 _SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "requests that follow one another": {"app": _at_once, "connections": 1},
