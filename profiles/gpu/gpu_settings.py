@@ -90,7 +90,7 @@ class PlainPods(Enum):
 
 
 class IdleCpuOptions(SettingGroup):
-    """Offline pods without GPUs on the idle cores of GPU nodes (docs/use/idle-cpu.md). `schedule.colocation` says which
+    """Offline pods without GPUs on the idle cores of GPU nodes (docs/use/tide.md). `schedule.colocation` says which
     pods are offline by their priority, and how full a node may get."""
 
     cores_per_gpu: float | None = Field(default=None, ge=0)

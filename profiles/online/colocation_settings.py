@@ -12,7 +12,7 @@ from forecast.hot_share import HOT_SHARE
 
 class GapOptions(SettingGroup):
     """Pods in the gap between the predicted peak and capacity: those of low priority (docs/use/colocation.md), offline
-    ones on GPU nodes (docs/use/idle-cpu.md), and jobs (docs/use/jobs.md)."""
+    ones on GPU nodes (docs/use/tide.md), and jobs (docs/use/jobs.md)."""
 
     priority_below: int = 0
     """Pods of a lower priority are admitted by forecast, and are offline pods for the GPU profile."""
