@@ -198,6 +198,15 @@ class FsspecStore(ObjectStore):
             self._fs.pipe_file(f"{self._root}/{name}", content, **self._in_one)
             self._fs.invalidate_cache()
 
+    def create(self, name: str, content: bytes) -> None:
+        """Write a file that is not there; raises FileExistsError. S3, Cloud Storage and Blob Storage let one of several
+        writers in; other stores may let in more.
+        """
+        with _translated(f"{self._root}/{name}", is_written=True):
+            self._fs.makedirs(f"{self._root}/{name}".rpartition("/")[0], exist_ok=True)
+            self._fs.pipe_file(f"{self._root}/{name}", content, mode="create")
+            self._fs.invalidate_cache()
+
     def directories(self) -> list[str]:
         return self._list("", "directory")
 
@@ -235,10 +244,12 @@ class FsspecStore(ObjectStore):
 
 @contextmanager
 def _translated(name: str, *, is_written: bool = False) -> Iterator[None]:
-    """A missing file stays FileNotFoundError, unless it is written; all else a store can raise becomes StoreError."""
+    """A missing file stays FileNotFoundError, unless it is written, and one that is there FileExistsError; all else a
+    store can raise becomes StoreError.
+    """
     try:
         yield
-    except StoreError:
+    except (StoreError, FileExistsError):
         raise
     except Exception as error:  # drivers raise errors of their own client libraries
         if isinstance(error, FileNotFoundError) and not is_written:

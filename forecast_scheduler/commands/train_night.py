@@ -35,7 +35,7 @@ from trainer.own_history_store import OwnHistory
 from trainer.prometheus.http_answer import ImpossibleAnswer, PrometheusUnreachable
 from trainer.prometheus.prometheus_connection import PrometheusConnection
 from trainer.prometheus.prometheus_settings import PrometheusOptions
-from trainer.run_lease import RunLease, hold_lease
+from trainer.run_lease import Check, hold_lease
 from trainer.run_report.report_of_run import RunReport, run_report
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def train_night(
             files, known = _load(settings, Path(history), progress)
     with ExitStack() as held:
         places = dict.fromkeys(_resolved(url) for url in ([registry.url] if own is None else [registry.url, own.url]))
-        leases = [held.enter_context(hold_lease(place)) for place in places]
+        checks = [held.enter_context(hold_lease(place)) for place in places]
         if source is not None and own is not None:
             with stages.stage("read"):
                 reading = read_new_days(
@@ -180,7 +180,7 @@ def train_night(
                     days=settings.prometheus.days,
                     keep_days=settings.train.keep_days,
                     calendar=Calendar(settings.time_zone or "UTC", settings.holiday_country),
-                    before_write=lambda: _check(leases),
+                    before_write=lambda: _check(checks),
                     progress=progress,
                 )
             remarks += tuple(remark.text for remark in reading.remarks if not remark.wrong)
@@ -199,7 +199,7 @@ def train_night(
                 options=options,
                 force=force,
                 findings=findings,
-                before_publish=lambda: _check(leases),
+                before_publish=lambda: _check(checks),
                 stages=stages,
                 progress=progress,
             )
@@ -246,9 +246,9 @@ def _resolved(url: str) -> str:
     return str(store.root.resolve()) if isinstance(store, LocalStore) else url
 
 
-def _check(leases: list[RunLease]) -> None:
-    for lease in leases:
-        lease.check()
+def _check(leases: list[Check]) -> None:
+    for check in leases:
+        check()
 
 
 def write_peaks_report(html: Path, *, history: str, models: str, config: Path | None) -> str | None:

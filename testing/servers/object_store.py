@@ -169,6 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.state.uploads[number] = key
                 inside = f"<Bucket>{_BUCKET}</Bucket><Key>{escape(key)}</Key><UploadId>{number}</UploadId>"
                 return 200, f"<InitiateMultipartUploadResult>{inside}</InitiateMultipartUploadResult>".encode(), {}
+            case "PUT" if self.headers.get("If-None-Match") == "*" and key in objects:
+                return 412, b"<Error><Code>PreconditionFailed</Code></Error>", {}
             case "PUT":
                 if "uploadId" not in query:
                     objects[key] = content

@@ -22,6 +22,7 @@ from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from testing.measured_cluster.cluster import Truth, build_truth
 from testing.servers.prometheus import PrometheusServer, free_port
+from trainer.run_lease import LOCK_FILE, hold_lease
 
 N_DAYS = 10  # a week and some days on which a forecast can be judged
 
@@ -126,15 +127,17 @@ def test_a_second_run_on_the_same_night_changes_nothing(
 
 def test_a_run_that_is_told_to_stop_gives_its_lease_back(server: PrometheusServer, tmp_path: Path) -> None:
     process = started(server.url, tmp_path)
-    leases = [tmp_path / place / "train-lease.json" for place in ("h", "m")]
+    places = [tmp_path / place for place in ("h", "m")]
     deadline = time.monotonic() + 60
-    while not all(lease.exists() for lease in leases):
+    while not all((place / LOCK_FILE).exists() for place in places):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.terminate()
     assert process.communicate(timeout=60)[1].endswith("interrupted\n")
     assert process.returncode == 130
-    assert not any(lease.exists() for lease in leases)
+    for place in places:
+        with hold_lease(str(place)) as check:
+            check()
 
 
 def test_a_dead_server_is_told_in_one_line_and_the_model_stays(

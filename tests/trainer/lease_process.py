@@ -22,10 +22,10 @@ def main(start: str, hold: str, seconds: str, *urls: str) -> None:
 
 def try_one(url: str, hold: float, seconds: float) -> None:
     try:
-        with hold_lease(url, seconds=seconds) as lease:
+        with hold_lease(url, seconds=seconds) as check:
             print("in", flush=True)
             time.sleep(hold)
-            lease.check()
+            check()
     except LeaseHeld:
         print("held", flush=True)
     except LeaseLost:

@@ -58,9 +58,9 @@ def at_calls(model: PeakModel, directory: str, act: Callable[[], None]) -> None:
 
 def night(model: PeakModel, place: str, value: int) -> None:
     """value: of all numbers of the model that is published. Its forecasts are those of `model`."""
-    with hold_lease(place, sleep=lambda seconds: None) as lease:
+    with hold_lease(place, sleep=lambda seconds: None) as check:
         registry = _registry(place)
-        version = registry.publish(artefact_of(value), before_use=lease.check)
+        version = registry.publish(artefact_of(value), before_use=check)
         first_day = model.first_day + timedelta(days=value % 5)
         store_issued(open_store(place), replace(model, first_day=first_day), version)
     write_textfile(Path(place) / "metrics" / "night.prom", RunFigures(finished=datetime.now(UTC).timestamp()))

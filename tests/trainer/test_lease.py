@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import errno
+import fcntl
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-import trainer.run_lease
-from base.object_store import LocalStore, open_store
+from base.errors import StoreError
+from base.object_store import FsspecStore, open_store
+from base.periodic_task import PeriodicTask
+from testing.servers.object_store import ObjectStoreServer
 from testing.settable_clock import SettableClock
-from trainer.run_lease import LEASE_FILE, LeaseHeld, LeaseLost, hold_lease
+from trainer.run_lease import LOCK_FILE, LeaseHeld, LeaseLost, hold_lease
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 5, 4, 2, tzinfo=UTC)
@@ -47,171 +50,208 @@ def end(*runs: subprocess.Popen[str]) -> None:
         run.communicate()
 
 
+NO_WAIT: Callable[[float], None] = lambda seconds: None  # noqa: E731
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """URL of an object store that lets one of several creators of a file in, as S3 does."""
+    import s3fs
+
+    with ObjectStoreServer() as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+        s3fs.S3FileSystem.clear_instance_cache()  # an earlier one asks a server that is gone
+        yield running.url
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread renews: a test does, when it has set the clock."""
+    monkeypatch.setattr(PeriodicTask, "start", lambda self: None)
+
+
+# In a directory
+
+
 def test_of_processes_that_start_at_once_exactly_one_gets_in(tmp_path: Path) -> None:
     urls = [str(tmp_path / str(attempt)) for attempt in range(4)]
     assert answers_per_lease(4, urls, hold=0.5) == [["held", "held", "held", "in"]] * 4
-    assert not list(tmp_path.glob(f"*/{LEASE_FILE}"))
 
 
-def test_an_expired_lease_is_taken_over_by_exactly_one(tmp_path: Path) -> None:
-    urls = [str(tmp_path / str(attempt)) for attempt in range(4)]
-    for url in urls:
-        with hold_lease(url, clock=lambda: NOW - timedelta(days=365)):
-            left = (Path(url) / LEASE_FILE).read_bytes()
-        (Path(url) / LEASE_FILE).write_bytes(left)
-    assert answers_per_lease(3, urls, hold=0.5) == [["held", "held", "in"]] * 4
+def test_a_living_run_keeps_others_out_and_a_killed_one_does_not(tmp_path: Path) -> None:
+    running = start_run(str(tmp_path))
+    assert first_line(running) == "in"
+    for act in (signal.SIGSTOP, signal.SIGCONT):  # also while it stands still
+        running.send_signal(act)
+        with pytest.raises(LeaseHeld, match=f"another run .* pid {running.pid};"), hold_lease(str(tmp_path)):
+            pass
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    with hold_lease(str(tmp_path)) as check:
+        check()
 
 
-def test_without_locks_the_last_writer_wins_and_the_others_are_told(tmp_path: Path) -> None:
+def test_a_run_whose_lock_was_deleted_may_not_publish(tmp_path: Path) -> None:
+    with hold_lease(str(tmp_path)) as check:
+        (tmp_path / LOCK_FILE).unlink()
+        with hold_lease(str(tmp_path)) as other:
+            other()
+            with pytest.raises(LeaseLost, match="was deleted"):
+                check()
+
+
+def test_the_lock_ends_with_the_block_also_after_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), hold_lease(str(tmp_path)):
+        raise ZeroDivisionError
+    with hold_lease(str(tmp_path)) as check:
+        check()
+
+
+def test_a_file_instead_of_a_directory_is_a_store_error(tmp_path: Path) -> None:
+    (tmp_path / "models").touch()
+    with pytest.raises(StoreError, match="must be a directory"), hold_lease(str(tmp_path / "models")):
+        pass
+
+
+def test_a_file_system_without_locks_is_said_and_does_not_stop_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_locks(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with hold_lease(str(tmp_path)) as check:
+        check()
+    assert "a second run is not kept out" in caplog.text
+
+
+# In an object store
+
+
+def names(url: str) -> list[str]:
+    return [name for name in open_store(url).files("") if name.startswith("train-lease")]
+
+
+def test_of_processes_that_create_a_file_at_once_exactly_one_gets_in(bucket: str) -> None:
+    (answers,) = answers_per_lease(4, [bucket], hold=3.0)
+    assert answers == ["held", "held", "held", "in"]
+    assert names(bucket) == ["train-lease-00000001.json"]
+
+
+def test_where_a_file_is_created_twice_the_last_writer_wins_and_the_others_are_told(tmp_path: Path) -> None:
     """All may have written in time, but who was overwritten never ends up thinking that it holds the lease."""
-    url = f"local://{tmp_path}"  # fsspec's driver: what object stores get
+    url = f"local://{tmp_path}"  # fsspec's driver looks whether a file is there, and then writes it
     (answers,) = answers_per_lease(3, [url], hold=1.0)
     assert answers.count("in") == 1 and "lost" not in answers
 
 
-def test_a_killed_run_on_this_machine_does_not_keep_the_next_out(tmp_path: Path) -> None:
-    killed = start_run(str(tmp_path))
-    assert first_line(killed) == "in"
-    with pytest.raises(LeaseHeld, match=f"pid {killed.pid} .* until 20"), hold_lease(str(tmp_path)):
-        pass
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate()
-    with hold_lease(str(tmp_path)) as lease:
-        lease.check()
-
-
-def test_a_living_run_renews(tmp_path: Path) -> None:
-    running = start_run(str(tmp_path), seconds=1.5)
+def test_a_killed_run_keeps_others_out_until_its_lease_ends_and_a_living_one_renews(bucket: str) -> None:
+    running = start_run(bucket, seconds=3.0)
     try:
         assert first_line(running) == "in"
-        for _ in range(4):
-            time.sleep(1)
-            with pytest.raises(LeaseHeld), hold_lease(str(tmp_path)):
+        for _ in range(3):
+            time.sleep(1.5)
+            with pytest.raises(LeaseHeld, match=f"pid {running.pid} renews"), hold_lease(bucket, sleep=NO_WAIT):
                 pass
     finally:
         end(running)
+    with pytest.raises(LeaseHeld, match="or was killed"), hold_lease(bucket, sleep=NO_WAIT):
+        pass
+    time.sleep(3.1)
+    with hold_lease(bucket, sleep=NO_WAIT) as check:
+        check()
+    assert names(bucket) == ["train-lease-00000002.json"]
 
 
-def test_a_run_that_stood_still_too_long_may_not_publish(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("by_hand")
+def test_a_run_that_stood_still_too_long_may_not_publish(bucket: str) -> None:
     clock = SettableClock(NOW)
-    with hold_lease(str(tmp_path), clock=clock) as ours:
+    with hold_lease(bucket, clock=clock, sleep=NO_WAIT) as ours:
         clock.now += timedelta(seconds=901)
-        with hold_lease(str(tmp_path), clock=clock) as theirs:
+        with hold_lease(bucket, clock=clock, sleep=NO_WAIT) as theirs:
             with pytest.raises(LeaseLost, match=r"has taken over .* nothing is published"):
-                ours.check()
-            theirs.check()
+                ours()
+            theirs()
         with pytest.raises(LeaseLost):  # also once the other is done: it has published meanwhile
-            ours.check()
+            ours()
 
 
-def test_a_run_that_slept_through_the_whole_run_of_another_may_not_publish(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("by_hand")
+def test_the_end_of_a_run_that_lost_its_lease_leaves_the_other_alone(bucket: str) -> None:
     clock = SettableClock(NOW)
-    with hold_lease(str(tmp_path), clock=clock) as ours:
+    with hold_lease(bucket, clock=clock, sleep=NO_WAIT):
         clock.now += timedelta(seconds=901)
-        with hold_lease(str(tmp_path), clock=clock):
-            pass
-        with pytest.raises(LeaseLost, match="a run that is over"):
-            ours.check()
-
-
-def test_the_end_of_a_run_that_lost_its_lease_leaves_the_other_alone(tmp_path: Path) -> None:
-    clock = SettableClock(NOW)
-    with hold_lease(str(tmp_path), clock=clock):
-        clock.now += timedelta(seconds=901)
-        other = hold_lease(str(tmp_path), clock=clock)
-        lease = other.__enter__()
-    lease.check()
-    assert lease.holder in (tmp_path / LEASE_FILE).read_text()
+        other = hold_lease(bucket, clock=clock, sleep=NO_WAIT)
+        check = other.__enter__()
+    check()
+    with pytest.raises(LeaseHeld), hold_lease(bucket, clock=clock, sleep=NO_WAIT):
+        pass
     other.__exit__(None, None, None)
-    assert not (tmp_path / LEASE_FILE).exists()
+    with hold_lease(bucket, clock=clock, sleep=NO_WAIT):
+        pass
 
 
+@pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("jump", [timedelta(days=-3), timedelta(minutes=-5), timedelta(minutes=10)])
-def test_a_clock_that_jumps_does_not_end_the_lease_of_a_run_that_renews(tmp_path: Path, jump: timedelta) -> None:
+def test_a_clock_that_jumps_does_not_end_the_lease_of_a_run_that_renews(bucket: str, jump: timedelta) -> None:
     clock = SettableClock(NOW)
-    with hold_lease(str(tmp_path), clock=clock) as ours:
+    with hold_lease(bucket, clock=clock, sleep=NO_WAIT) as ours:
         clock.now += jump
-
-        def wait(seconds: float) -> None:
-            ours.renew()  # as the thread does within a third of the lease
-
-        with pytest.raises(LeaseHeld), hold_lease(str(tmp_path), clock=clock, sleep=wait):
+        ours()  # as the thread does within a third of the lease
+        with pytest.raises(LeaseHeld), hold_lease(bucket, clock=clock, sleep=NO_WAIT):
             pass
-        ours.check()
+        ours()
 
 
-def test_a_lease_from_the_future_that_nobody_renews_is_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trainer.run_lease, "_process", lambda pid: "")
-    with hold_lease(str(tmp_path), clock=lambda: NOW + timedelta(days=3650)):
-        left = (tmp_path / LEASE_FILE).read_bytes()
-    (tmp_path / LEASE_FILE).write_bytes(left)
-    slept: list[float] = []
-    with hold_lease(str(tmp_path), clock=lambda: NOW, sleep=slept.append) as lease:
-        lease.check()
-    assert slept == [450.0]
+@pytest.mark.usefixtures("by_hand")
+def test_a_lease_from_the_far_future_keeps_no_run_out(bucket: str) -> None:
+    ahead = hold_lease(bucket, clock=lambda: NOW + timedelta(days=3650), sleep=NO_WAIT)
+    ours = ahead.__enter__()
+    with hold_lease(bucket, clock=lambda: NOW, sleep=NO_WAIT) as check:
+        check()
+        with pytest.raises(LeaseLost):
+            ours()
+    ahead.__exit__(None, None, None)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"token": 1}', b"\xff\xfe", b'"text"'])
-def test_a_damaged_file_is_replaced(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / LEASE_FILE).write_bytes(content)
-    with hold_lease(str(tmp_path)) as lease:
-        assert json.loads((tmp_path / LEASE_FILE).read_text())["holder"] == lease.holder
+def test_a_damaged_file_is_replaced(content: bytes) -> None:
+    url = "memory://lease-damaged"
+    open_store(url).put("train-lease-00000041.json", content)
+    with hold_lease(url, sleep=NO_WAIT) as check:
+        check()
+    assert names(url) == ["train-lease-00000042.json"]
+    open_store(url).delete("train-lease-00000042.json")
 
 
-def test_the_file_is_deleted_and_the_thread_ends_also_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), hold_lease(str(tmp_path)):
-        raise ZeroDivisionError
-    assert not (tmp_path / LEASE_FILE).exists()
-    assert "train-lease" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_a_store_that_cannot_be_written_for_a_while_is_forgiven_until_expiry(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("by_hand")
+def test_a_store_that_gives_no_answer_for_a_while_is_forgiven_until_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SettableClock(NOW)
-    with hold_lease(str(tmp_path), clock=clock) as lease:
-        (tmp_path / LEASE_FILE).unlink()
-        (tmp_path / LEASE_FILE).mkdir()  # reading and writing it fail
-        lease.check()
+
+    def gone(self: FsspecStore, directory: str) -> list[str]:
+        raise StoreError("no answer")
+
+    with hold_lease("memory://lease-gone", clock=clock, sleep=NO_WAIT) as check, monkeypatch.context() as broken:
+        broken.setattr(FsspecStore, "files", gone)
+        check()
         clock.now += timedelta(seconds=901)
         with pytest.raises(LeaseLost, match="could not be renewed in time"):
-            lease.check()
+            check()
 
 
-def test_in_an_object_store_somebody_who_wrote_after_us_is_noticed() -> None:
-    url = "memory://lease-test"
+def test_a_run_told_to_stop_the_moment_its_file_is_created_releases_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    create, url = FsspecStore.create, "memory://lease-stopped"
 
-    def overwritten(seconds: float) -> None:
-        store = open_store(url)
-        document = json.loads(store.get(LEASE_FILE))
-        store.put(LEASE_FILE, json.dumps(document | {"token": "other", "holder": "other host"}).encode())
-
-    def undisturbed(seconds: float) -> None:
-        pass
-
-    def enter(sleep: Callable[[float], None]) -> None:
-        with hold_lease(url, sleep=sleep) as lease:
-            lease.check()
-
-    with pytest.raises(LeaseHeld, match="other host"):
-        enter(overwritten)
-    open_store(url).delete(LEASE_FILE)
-    enter(undisturbed)
-    with pytest.raises(FileNotFoundError):
-        open_store(url).get(LEASE_FILE)
-
-
-def test_a_run_told_to_stop_the_moment_its_file_is_written_takes_it_away_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put = LocalStore.put
-
-    def put_and_be_interrupted(self: LocalStore, path: str, content: bytes) -> None:
-        put(self, path, content)
-        assert (tmp_path / LEASE_FILE).exists()
+    def create_and_be_interrupted(self: FsspecStore, name: str, content: bytes) -> None:
+        create(self, name, content)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LocalStore, "put", put_and_be_interrupted)
-    with pytest.raises(KeyboardInterrupt), hold_lease(str(tmp_path)):
-        pass
-    assert not (tmp_path / LEASE_FILE).exists()
+    with monkeypatch.context() as stopped:
+        stopped.setattr(FsspecStore, "create", create_and_be_interrupted)
+        with pytest.raises(KeyboardInterrupt), hold_lease(url, sleep=NO_WAIT):
+            pass
+    with hold_lease(url, sleep=NO_WAIT) as check:
+        check()
+    assert "every-train-lease" not in {thread.name for thread in threading.enumerate()}

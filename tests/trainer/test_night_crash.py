@@ -46,7 +46,6 @@ def test_a_night_killed_at_any_call_leaves_the_old_or_the_new_model_and_no_lefto
     assert [report["status"] for report in reports] == [KILLED] * (len(reports) - 1) + [FINISHED]
     assert_old_or_new(reports)
     assert list(tmp_path.rglob("*.tmp-*")) == []
-    assert not (tmp_path / "train-lease.json").exists()
 
 
 @pytest.mark.long
