@@ -204,9 +204,6 @@ class AdviceGateOptions(SettingGroup):
     scheduler_names: list[str] = Field(default_factory=lambda: ["default-scheduler"], min_length=1)
     """schedulerNames of the kube-scheduler that is advised; pods of others are left alone."""
 
-    excluded_namespaces: list[str] = Field(default_factory=lambda: ["forecast-scheduler"])
-    """Namespaces whose pods are left alone, in addition to kube-system, kube-public and kube-node-lease."""
-
     alive_for: Duration = Field(default=2, ge=1, le=60)
     """An advisor that has not renewed its Lease for this time counts as dead: new pods are not held. It renews it twice
     a second."""

@@ -19,6 +19,8 @@ from advisor.followed_advice import Following, Way, as_canary
 from advisor.pods_waiting_for_advice import GatedPods
 from advisor.preferred_pods import preferred_nodes
 from advisor.stale_nominations import withdraw
+from base.excluded import ExcludedOptions
+from forecast.service_key import service_of_pod
 from kube.binding.binding_steps import BindingRequest, BindingResult, BindingVerdict, SeenPod, what_is_seen
 from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, nomination_body, pod_path
@@ -306,6 +308,7 @@ def asks_for_advice(
     labels_of: Callable[[str], Mapping[str, str] | None],
     scheduler_names: Collection[str],
     by_policy: Callable[[PodInfo], AdviceMode | None] = lambda pod: None,
+    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> Callable[[PodInfo], bool]:
     """Return whether the webhook would do anything with a pod.
 
@@ -319,6 +322,8 @@ def asks_for_advice(
             pod.namespace,
             scheduler_name=pod.scheduler_name,
             scheduler_names=scheduler_names,
+            service=service_of_pod(pod.namespace, pod.name, pod.owner, pod_labels=pod.labels),
+            excluded=excluded,
             owner_kind=pod.owner.kind,
             node_name=pod.node,
         )

@@ -20,6 +20,7 @@ from autoscaling.replicas.loads_ahead import METRIC, LoadsAhead, loads_ahead
 from autoscaling.replicas.used_now import PodUsageSource, used_by_service
 from autoscaling.services_ahead import ServicesAhead, services_ahead
 from base.errors import ForecastError
+from base.excluded import ExcludedOptions
 from cluster.degradation import Level
 from cluster.live_tables import LiveTables
 from forecast.resources import RESOURCES
@@ -93,16 +94,19 @@ class Autoscaler:
         options: AutoscaleOptions,
         *,
         leads: Callable[[], bool],
+        excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
         steady: Callable[[], float] = time.monotonic,
         turn: float = _TURN_SECONDS,
     ) -> None:
         """
-        pods   : None = usage of pods is not measured, so no load is said
-        steady : seconds that pass evenly
-        turn   : seconds that one hand may take in one turn
+        pods     : None = usage of pods is not measured, so no load is said
+        excluded : services that are left alone
+        steady   : seconds that pass evenly
+        turn     : seconds that one hand may take in one turn
         """
         self._tables, self._pods, self._session, self._hands = tables, pods, session, tuple(hands)
         self._options, self._leads, self._steady, self._turn = options, leads, steady, turn
+        self._excluded = excluded
         self._ending = False
         self._running: Future[None] | None = None
         self._due = float("-inf")
@@ -124,7 +128,7 @@ class Autoscaler:
 
     def step(self) -> None:
         """Look, and act where this replica leads. A part that fails keeps no other from its turn."""
-        leads, ahead = self._leads(), services_ahead(self._tables)
+        leads, ahead = self._leads(), services_ahead(self._tables, self._excluded)
         self._troubles.attempt("loads", lambda: self._look(ahead))
         if not leads:
             self._due = float("-inf")

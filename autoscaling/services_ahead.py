@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Bools, Floats
+from base.excluded import ExcludedOptions
 from cluster.degradation import Level
 from cluster.live_tables import LiveTables
 from cluster.predicted.horizon import LIVE_HALF_LIFE_SLOTS, Horizon
@@ -73,8 +74,14 @@ class ServicesAhead:
         return np.asarray(np.max([self.at(by_slot, float(moment)) for moment in moments], axis=0))
 
 
-def services_ahead(tables: LiveTables) -> ServicesAhead | None:
-    """Gather them; None = there is no forecast that may be acted on (docs/use/scorer.md, the degradation ladder)."""
+def services_ahead(
+    tables: LiveTables,
+    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
+) -> ServicesAhead | None:
+    """Gather them; None = there is no forecast that may be acted on (docs/use/scorer.md, the degradation ladder).
+
+    excluded : services that are left alone: their pods are like those of services that no model knows
+    """
     with tables.reading() as cluster:
         predicted, state = cluster.predicted, cluster.state
         if predicted is None or tables.level()[0] >= Level.REQUESTS:
@@ -82,7 +89,9 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
         profiles, horizon = predicted.profiles, predicted.horizon
 
         def runs_on(key: ServiceKey) -> bool:
-            return profiles.knows(key) and not key.runs_to_completion and not profiles.is_expected(key)
+            if not profiles.knows(key) or key.runs_to_completion or profiles.is_expected(key):
+                return False
+            return not excluded.why(key.namespace, key.kind, key.name)
 
         found = example_pods(state, runs_on)
         replicas = np.array([state.replicas(service) for service in found], dtype=np.float64)

@@ -43,6 +43,21 @@ class EarlierDays:
     pod_variance: Floats32
     daily_requests: Floats
 
+    def of(self, services: Bools) -> EarlierDays | None:
+        """The days of some services, counted anew: (n_services,) which are kept; None if none of these moved."""
+        kept = services[self.service]
+        if not kept.any():
+            return None
+        row = np.cumsum(services) - 1
+        return EarlierDays(
+            days=self.days,
+            service=row[self.service[kept]],
+            usage_per_pod=self.usage_per_pod[kept],
+            replicas=self.replicas[kept],
+            pod_variance=self.pod_variance[kept],
+            daily_requests=self.daily_requests[kept],
+        )
+
     def between(self, first: date, end: date) -> EarlierDays | None:
         """The days from `first` up to, not including, `end`; None if there are none."""
         kept = [index for index, day in enumerate(self.days) if first <= day < end]
@@ -165,6 +180,49 @@ class History:
 
     def describe_days(self) -> Days:
         return self.calendar.describe(self.days)
+
+    def without(self, services: Bools) -> History:
+        """The history as if the pods of some services had not been on its nodes: (n_services,) which are left out.
+
+        Each of their pods is taken off its node by the mean of its service. What was not measured of them stays a part
+        of the node.
+        """
+        kept = ~services
+        used = self._usage_on_nodes(services)
+        of_groups = services & np.array([service.is_group for service in self.services], dtype=np.bool_)
+        runs, row = self.placements.of(kept), np.cumsum(kept) - 1
+        one_offs = self.one_off_usage
+        if one_offs is not None:
+            one_offs = np.maximum(one_offs - self._usage_on_nodes(of_groups), 0.0)
+        return replace(
+            self,
+            services=tuple(service for service, keeps in zip(self.services, kept, strict=True) if keeps),
+            usage_per_pod=self.usage_per_pod[kept],
+            replicas=self.replicas[kept],
+            pod_variance=self.pod_variance[kept],
+            node_usage=np.maximum(self.node_usage - used, 0.0),
+            node_pod_usage=np.maximum(self.node_pod_usage - used, 0.0),
+            placements=replace(runs, service=row[runs.service]),
+            daily_requests=self.daily_requests[kept],
+            runs=self.runs.of(kept),
+            earlier=None if self.earlier is None else self.earlier.of(kept),
+            one_off_usage=one_offs,
+        )
+
+    def _usage_on_nodes(self, services: Bools) -> Floats32:
+        """What the pods of some services used on each node: like `node_usage`; 0 where it was not measured."""
+        used = np.zeros((*self.node_usage.shape[:2], self.n_days * SLOTS_PER_DAY), dtype=np.float32)
+        runs = self.placements
+        for service in np.flatnonzero(services).tolist():
+            rows = np.flatnonzero(runs.service == service)
+            nodes, place = np.unique(runs.node[rows], return_inverse=True)
+            pods = np.zeros((len(nodes), used.shape[2] + 1), dtype=np.float32)
+            np.add.at(pods, (place, runs.first[rows]), 1.0)
+            np.add.at(pods, (place, runs.end[rows]), -1.0)
+            n_pods = np.cumsum(pods[:, :-1], axis=1)
+            for resource, of_pod in enumerate(np.nan_to_num(self.usage_per_pod[service])):
+                used[nodes, resource] += n_pods * of_pod.reshape(-1)
+        return used.reshape(self.node_usage.shape)
 
     def digest(self) -> str:
         """SHA-256 over everything in it: which data a model was fitted on, however it was stored."""

@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Final
 
+from base.excluded import OWN_NAMESPACE, SYSTEM_NAMESPACES, ExcludedOptions
+from forecast.service_key import ServiceKey
 from kube.objects.objects import ANNOTATION_PREFIX
 
 ADVICE: Final = ANNOTATION_PREFIX + "advice"
 """Name of the scheduling gate, of the label that asks for advice, and of the annotation that says what it was."""
-
-SYSTEM_NAMESPACES: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
 
@@ -45,15 +45,23 @@ def why_not_held(
     *,
     scheduler_name: str,
     scheduler_names: Collection[str],
-    excluded_namespaces: Collection[str] = (),
+    service: ServiceKey | None = None,
+    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
     owner_kind: str = "",
     host_network: bool = False,
     node_name: str = "",
     annotations: Mapping[str, str] | None = None,
 ) -> str:
-    """Return why a pod is left alone whatever its labels say; '' = it may be held. owner_kind: of its controller."""
-    if namespace in SYSTEM_NAMESPACES or namespace in excluded_namespaces:
+    """Return why a pod is left alone whatever its labels say; '' = it may be held.
+
+    service    : of the pod; None = not known: then its namespace alone says whether it is excluded
+    owner_kind : of its controller
+    """
+    if namespace in SYSTEM_NAMESPACES or namespace == OWN_NAMESPACE:
         return f"pods of namespace {namespace} are left alone"
+    kind, name = ("", "") if service is None else (service.kind, service.name)
+    if why := excluded.why(namespace, kind, name):
+        return why
     if scheduler_name not in scheduler_names:
         return f"its schedulerName is {scheduler_name}"
     if owner_kind in ("DaemonSet", "Node"):

@@ -14,6 +14,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from base.arrays import Floats, Ints
+from base.excluded import ExcludedOptions
+from base.local_hours import ChangeWindows
+from cluster.assuming_cluster import AssumingCluster
 from cluster.live_tables import LiveTables
 from cluster.predicted.node_load import PeakHours
 from cluster.predicted.unknown_capacity import limited
@@ -96,6 +99,8 @@ class PlanSources:
     annotations_of : ours, of a namespace
     cooling_until  : see pod_facts.CoolingUntil
     left           : nodes that a pod was moved away from lately
+    excluded       : services that are left alone
+    changes        : when pods may move
     """
 
     may_go: Callable[[PodInfo], Collection[str]]
@@ -103,6 +108,8 @@ class PlanSources:
     annotations_of: Callable[[str], Mapping[str, str]] = lambda namespace: {}
     cooling_until: CoolingUntil = lambda pod: None
     left: Callable[[PodInfo], frozenset[str]] = lambda pod: frozenset()
+    excluded: ExcludedOptions = field(default_factory=ExcludedOptions)
+    changes: ChangeWindows = ChangeWindows()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +144,15 @@ class PlanMaker:
 
         of_budget : says so of the replicas that its service has now; None = it is not known
         """
-        now, sources = self._tables.now(), self._sources
+        now = self._tables.now()
+        zone = now.tzinfo if isinstance(now.tzinfo, ZoneInfo) else ZoneInfo("UTC")  # without a model
+        if closed := self._sources.changes.closed(now, zone):
+            return closed
         with self._tables.reading() as cluster:
             pod = cluster.state.pods.get(uid)
             if pod is None:
                 return of_budget(None)
-            known = PodFacts(cluster, self._startup, sources.budgets, sources.annotations_of, sources.cooling_until)
-            facts = known.of(pod)
-        zone = now.tzinfo if isinstance(now.tzinfo, ZoneInfo) else ZoneInfo("UTC")  # without a model
+            facts = self._facts(cluster).of(pod)
         cost = move_cost(pod, facts, Occasion.at_once(now, zone), self._options.cost)
         return of_budget(facts.replicas) if cost.may_move else cost.because
 
@@ -154,7 +162,8 @@ class PlanMaker:
             return None
         loads, calendar = predicted_loads(copied), copied.profiles.model.calendar
         now = self._tables.now()
-        windows = move_windows(_cluster_share(copied, loads), copied.horizon.today, calendar, now, self._options.window)
+        share, changes = _cluster_share(copied, loads), self._sources.changes
+        windows = move_windows(share, copied.horizon.today, calendar, now, self._options.window, changes)
         window = next(iter(windows.windows), None)
         horizon = min(round(self._options.horizon / _SLOT.total_seconds()), loads.load.shape[2])
         loads = PredictedLoads(loads.load[..., :horizon], loads.margin[..., :horizon])
@@ -186,12 +195,22 @@ class PlanMaker:
 
     def _costs(self, pods: Collection[PodInfo], occasion: Occasion) -> tuple[dict[str, MoveCost], dict[str, MoveFacts]]:
         """What each pod costs to move, and what is known of it, by UID."""
-        sources = self._sources
         with self._tables.reading() as cluster:
-            known = PodFacts(cluster, self._startup, sources.budgets, sources.annotations_of, sources.cooling_until)
+            known = self._facts(cluster)
             facts = {pod.uid: known.of(pod) for pod in pods}
         costs = {pod.uid: move_cost(pod, facts[pod.uid], occasion, self._options.cost) for pod in pods}
         return costs, facts
+
+    def _facts(self, cluster: AssumingCluster) -> PodFacts:
+        sources = self._sources
+        return PodFacts(
+            cluster,
+            self._startup,
+            sources.budgets,
+            sources.annotations_of,
+            sources.cooling_until,
+            sources.excluded,
+        )
 
     def _budget(
         self,

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from base.local_hours import checked_hours
 from base.setting_group import Duration, SettingGroup
 from forecast.hot_share import HOT_SHARE
 from kube.leader_election.lease_options import LeaseOptions
 from rebalancer.cooldown import CooldownOptions
-from rebalancer.local_hours import checked_hours
 from serving.server_settings import ServingOptions
 
 
@@ -93,9 +93,6 @@ class CostOptions(SettingGroup):
 
     move_local_storage: bool = False
     """Also move pods with an emptyDir on disk or a hostPath, whose content is lost."""
-
-    system_namespaces: ClassVar[tuple[str, ...]] = ("kube-system", "kube-public", "kube-node-lease")
-    """Pods in these never move, unless an annotation for the descheduler or the cluster-autoscaler allows it."""
 
     move: ClassVar[float] = 0.02
     """Every move costs this."""

@@ -21,6 +21,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from base.errors import ForecastError, InputError
+from base.local_hours import ChangeWindows
 from cluster.degradation import Level
 from cluster.live_tables import LiveTables
 from kube.failure_notice import Troubles
@@ -95,12 +96,17 @@ class Rebalancing:
         *,
         hot: float,
         leads: Callable[[], bool],
+        changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        """hot: share of its capacity above which a node is hot; steady: seconds that pass evenly"""
+        """
+        hot     : share of its capacity above which a node is hot
+        changes : when pods may move
+        steady  : seconds that pass evenly
+        """
         self._tables, self._maker, self._kept, self._session = tables, maker, kept, session
         self._records, self._executor, self._options = records, executor, options
-        self._hot, self._leads, self._steady = hot, leads, steady
+        self._hot, self._leads, self._changes, self._steady = hot, leads, changes, steady
         self._is_leading = self._are_plans_read = False
         self._unforeseen = UnforeseenState.empty()
         self._due: dict[str, float] = {}
@@ -253,6 +259,9 @@ class Rebalancing:
     def _plan_unforeseen(self, now: datetime, trust: Trust, nodes: frozenset[str]) -> None:
         options = self._options.unforeseen
         calendar = self._kept.calendar()
+        if closed := self._changes.closed(now, calendar.zone):
+            logger.info("overloaded nodes are not relieved", extra={"nodes": sorted(nodes), "because": closed})
+            return
         moved = self._kept.book.unforeseen_on(calendar.day_and_slot(now)[0], calendar)
         total = options.per_day - len(moved)
         if total <= 0:
@@ -260,9 +269,8 @@ class Rebalancing:
         made = self._maker.at_once(OverloadRelief(nodes, total, lambda service: moves_left(moved, service, options)))
         if made is None or not made.moves:
             return
-        spec = spec_of(
-            made, Trigger.UNFORESEEN, configured=self._options.mode, mode=trust.mode, start_before=now + _AT_ONCE
-        )
+        until = self._changes.open_until(now, now + _AT_ONCE, calendar.zone)
+        spec = spec_of(made, Trigger.UNFORESEEN, configured=self._options.mode, mode=trust.mode, start_before=until)
         self._record(unforeseen_name(now.astimezone(UTC)), spec)
         self._read_plans()
 

@@ -11,6 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from admission.webhook_settings import AdviceGateOptions
+from base.errors import InputError
+from base.excluded import ExcludedOptions
+from forecast.service_key import NO_OWNER, Owner, ServiceKey, service_of_pod
 from placement.gate_exemptions import ADVICE, AdviceMode, labelled_mode, why_not_held
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 
@@ -42,6 +45,7 @@ def asked_mode(
     namespace_labels: Mapping[str, str] | None,
     options: AdviceGateOptions,
     by_policy: ByPolicy = lambda pod: None,
+    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> AdviceMode:
     """Return what a pod asks for; OFF also for one that is left alone whatever its labels say. Never raises.
 
@@ -57,8 +61,9 @@ def asked_mode(
         namespace,
         scheduler_name=spec.get("schedulerName") or "default-scheduler",
         scheduler_names=options.scheduler_names,
-        excluded_namespaces=options.excluded_namespaces,
-        owner_kind=_controller_kind(metadata.get("ownerReferences")),
+        service=_service(namespace, metadata, labels),
+        excluded=excluded,
+        owner_kind=_controller(metadata.get("ownerReferences")).kind,
         host_network=spec.get("hostNetwork") is True,
         node_name=spec.get("nodeName") or "",
         annotations=annotations,
@@ -73,9 +78,10 @@ def gates_with_ours(
     namespace_labels: Mapping[str, str] | None,
     options: AdviceGateOptions,
     by_policy: ByPolicy = lambda pod: None,
+    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> list[Any] | None:
     """Return the whole new spec.schedulingGates, None = the pod is not held, or is so already. Never raises."""
-    if asked_mode(pod, namespace, namespace_labels, options, by_policy) is not AdviceMode.ADVISE:
+    if asked_mode(pod, namespace, namespace_labels, options, by_policy, excluded) is not AdviceMode.ADVISE:
         return None
     gates = pod["spec"].get("schedulingGates")
     there = gates if isinstance(gates, list) else []
@@ -88,12 +94,22 @@ def _texts(of: object) -> Mapping[str, str]:
     return {k: v for k, v in of.items() if isinstance(v, str)} if isinstance(of, Mapping) else {}
 
 
-def _controller_kind(references: object) -> str:
+def _controller(references: object) -> Owner:
     for one in references if isinstance(references, list) else ():
         if isinstance(one, Mapping) and one.get("controller") is True:
-            kind = one.get("kind")
-            return kind if isinstance(kind, str) else ""
-    return ""
+            kind, name = one.get("kind"), one.get("name")
+            return Owner(kind if isinstance(kind, str) else "", name if isinstance(name, str) else "")
+    return NO_OWNER
+
+
+def _service(namespace: str, metadata: Mapping[str, Any], labels: Mapping[str, str]) -> ServiceKey | None:
+    """The service of the pod; None = its object does not say."""
+    name = metadata.get("name") or metadata.get("generateName")
+    try:
+        owner = _controller(metadata.get("ownerReferences"))
+        return service_of_pod(namespace, name if isinstance(name, str) else "", owner, pod_labels=labels)
+    except InputError:
+        return None
 
 
 def why_not_asked(pod: Mapping[str, Any]) -> str:

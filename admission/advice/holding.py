@@ -16,6 +16,7 @@ from admission.advice.advisor_lease import AdvisorLease
 from admission.advice.asked_advice import ByPolicy, gates_with_ours
 from admission.advice.second_hands import SecondHands
 from admission.webhook_settings import AdviceGateOptions
+from base.excluded import ExcludedOptions
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,9 @@ class Holding(Collector):
         lease: AdvisorLease,
         hands: SecondHands,
         by_policy: ByPolicy = lambda pod: None,
+        excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
     ) -> None:
+        self._excluded = excluded
         self._options, self._lease, self._hands, self._by_policy = options, lease, hands, by_policy
         self._lock = threading.Lock()
         self._unadvised: Counter[NotHeld] = Counter()
@@ -59,7 +62,7 @@ class Holding(Collector):
     def __call__(
         self, pod: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None, *, dry_run: bool
     ) -> list[Any] | None:
-        gates = gates_with_ours(pod, namespace, namespace_labels, self._options, self._by_policy)
+        gates = gates_with_ours(pod, namespace, namespace_labels, self._options, self._by_policy, self._excluded)
         if gates is None or (why := self.why_not()) is None:
             return gates
         if not dry_run:

@@ -21,6 +21,7 @@ from admission.webhook.admission_review import allowed, decode_review, patch_of,
 from admission.webhook.binding_statuses import LastErrors
 from admission.webhook.wire import AdmissionRequest
 from admission.webhook_settings import AdviceGateOptions
+from base.excluded import ExcludedOptions
 from kube.decoding.stored_templates import LastError
 from placement.gate_exemptions import ADVICE, AdviceMode
 from placement.preferred_nodes import PreferencesBody
@@ -188,12 +189,13 @@ def asks(
     options: AdviceGateOptions,
     is_alive: Callable[[], bool],
     by_policy: ByPolicy = lambda pod: None,
+    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> AskOf:
     """Return what asks about pods of the mode `prefer`, while an advisor is alive."""
 
     def ask_of(request: AdmissionRequest, pod: Mapping[str, Any], labels: Mapping[str, str] | None) -> Ask | None:
         namespace = request.namespace or ""
-        mode = asked_mode(pod, namespace, labels, options, by_policy)
+        mode = asked_mode(pod, namespace, labels, options, by_policy, excluded)
         if mode is not AdviceMode.PREFER or why_not_asked(pod) or not is_alive():
             return None
 

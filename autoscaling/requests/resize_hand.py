@@ -18,6 +18,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -44,6 +45,8 @@ from autoscaling.requests.resize_requests import (
 from autoscaling.requests.resizing import Resize, needs_of, resizes
 from autoscaling.services_ahead import ServicesAhead
 from base.errors import ForecastError
+from base.excluded import ExcludedOptions
+from base.local_hours import ChangeWindows
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import NOT_SENT, ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, pod_path
@@ -73,6 +76,8 @@ class ResizeHand:
     free     : node -> cores and bytes that no request takes (resize_room.free_on_nodes); no pod grows beyond it
     measured : cores that a pod uses now; None = not measured: then the forecast of now stands for it
     services : service of each pod by UID, as the live tables know it; of others their own labels say it
+    excluded : services whose pods are resized no more, and restored
+    changes  : when pods may be resized; they are restored at any time, which no pod may wait for
     done     : resizes so far, by direction; `restored`, `refused` and `conflict` in addition
     kept     : why pods kept their requests in the last step
     foreign  : pods with a record that is not ours, when last seen
@@ -91,9 +96,12 @@ class ResizeHand:
         hot: float,
         measured: Callable[[OptedPod], float | None] = lambda pod: None,
         services: Callable[[Collection[str]], Mapping[str, ServiceKey]] = lambda uids: {},
+        excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
+        changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
     ) -> None:
         self._session, self._options, self._free, self._measured = session, options, free, measured
         self._services, self._namespace, self._hot = services, namespace, hot
+        self._excluded, self._changes = excluded, changes
         self._key = RecordKey()
         self._room: dict[str, list[float]] = {}  # what is left of it in this turn
         self._refused: dict[str, float] = {}  # UID -> when the API server refused a resize
@@ -111,11 +119,14 @@ class ResizeHand:
             await self.retreat()
             return
         await self._begin(create_key=True)
-        pods, errors = await self._listed(), list[ForecastError]()
+        pods, errors = self._of_services(await self._listed()), list[ForecastError]()
         for pod in pods:
             if not pod.asks and pod.original is not None and not self._was_refused(pod, now):
                 await self._collect(errors, self._restore(pod, now))
-        asking = self._of_services([pod for pod in pods if pod.asks and not self._was_refused(pod, now)])
+        asking = [pod for pod in pods if pod.asks and not self._was_refused(pod, now)]
+        if closed := self._changes.closed(datetime.fromtimestamp(now, UTC), ahead.horizon.zone):
+            self.kept[closed] += len(asking)
+            asking = []
         found, kept = resizes(
             asking,
             needs_of(ahead, self._options, now, self._hot),
@@ -193,8 +204,14 @@ class ResizeHand:
         return PodReader(self._key.is_ours, asking)
 
     def _of_services(self, pods: list[OptedPod]) -> list[OptedPod]:
-        known = self._services([pod.uid for pod in pods])
-        return [replace(pod, service=known.get(pod.uid, pod.service)) for pod in pods]
+        """Return the pods with their services; those of excluded services ask no more."""
+        known, found = self._services([pod.uid for pod in pods]), list[OptedPod]()
+        for pod in pods:
+            service = known.get(pod.uid, pod.service)
+            why = self._excluded.why(service.namespace, service.kind, service.name)
+            self.kept[why] += bool(why and pod.asks)
+            found.append(replace(pod, service=service, asks=pod.asks and not why))
+        return found
 
     async def _listed(self) -> list[OptedPod]:
         """Pods that ask, by themselves or by their namespace, and pods that bear the record; each once."""

@@ -28,7 +28,7 @@ from forecast_scheduler.commands.scorer.usage_sources import PrometheusPods
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.feature_options import schedule_service_options
+from forecast_scheduler.settings.feature_options import change_windows, schedule_service_options
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
@@ -55,7 +55,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
     pods = _pods(settings, inputs, scorer)
     hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
-    autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads)
+    autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads, excluded=settings.excluded)
 
     def may_begin() -> bool:
         # Before the model is there, a new leader would take back what the last one wrote.
@@ -139,6 +139,8 @@ def _hands(
                 hot=settings.hot_share,
                 measured=cores,
                 services=services,
+                excluded=settings.excluded,
+                changes=change_windows(settings),
             ),
             settings.requests.resize.enabled,
         ),

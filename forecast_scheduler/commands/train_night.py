@@ -12,7 +12,10 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from base.errors import InputError, StoreError
+from base.excluded import ExcludedOptions
 from base.object_store import LocalStore, open_store
 from base.progress import Progress
 from forecast.calendar import Calendar
@@ -50,6 +53,7 @@ from joblib import parallel_config
 
 logger = logging.getLogger(__name__)
 _ISSUED_DAYS_REPORTED = 28
+_NAMED: Final = 10
 _LONGEST_SECONDS: Final = 3600.0
 _SHOWN_CHARACTERS: Final = 500
 
@@ -186,6 +190,8 @@ def train_night(
             remarks += tuple(remark.text for remark in reading.remarks if not remark.wrong)
             with stages.stage("load"), own.local(progress) as directory:
                 files, known = _load(settings, directory, progress)
+        known, left_out = _without_excluded(known, settings.excluded)
+        remarks += left_out
         with stages.stage("account"):
             findings = [one.short() for one in account(known, files.report, files.cut)]
             unlike = (remark for remark in (reading.remarks if reading else ()) if remark.wrong)
@@ -233,6 +239,17 @@ def _issued(url: str, days: tuple[date, ...], *, live: bool) -> IssuedForecasts:
     except StoreError as error:
         logger.warning("the forecasts issued are not reported", extra={"url": url, "error": str(error)})
         return IssuedForecasts.none(days)
+
+
+def _without_excluded(known: History, excluded: ExcludedOptions) -> tuple[History, tuple[str, ...]]:
+    """Return the history without services that are left alone, and what to say of that."""
+    out = np.array([bool(excluded.why(one.namespace, one.kind, one.name)) for one in known.services], dtype=np.bool_)
+    if not out.any():
+        return known, ()
+    names = [str(service) for service, is_out in zip(known.services, out, strict=True) if is_out]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    what = f"{len(names)} services are excluded and not learned from: {', '.join(names[:_NAMED])}{more}"
+    return known.without(out), (what,)
 
 
 def _load(settings: Settings, directory: Path, progress: Progress) -> tuple[HistoryFiles, History]:

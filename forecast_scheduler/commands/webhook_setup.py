@@ -29,6 +29,7 @@ from admission.webhook.template_store import WEBHOOK_TIMING, TemplateStore, watc
 from admission.webhook.webhook_app import create_app
 from admission.webhook_settings import AdviceGateOptions, WebhookOptions
 from base.errors import InputError
+from base.excluded import ExcludedOptions
 from base.periodic_task import PeriodicTask
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
 from kube.client.kubernetes_client import api_client, check_access
@@ -68,11 +69,13 @@ def open_webhook(
     advise: AdviseOptions,
     kubeconfig: Path | None = None,
     policies: LivePolicies | None = None,
+    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> Iterator[LiveWebhook]:
     """A webhook that follows its API server while the context lasts.
 
     advise     : how long the advisors may hold pods, whether they heed quotas, and the name of their Lease
     policies   : that may say which pods are advised on; None = there are none
+    excluded   : services whose pods get no advice
     Raises InputError: no certificate, or two; an API server that refuses.
     """
     _check(settings)
@@ -96,7 +99,7 @@ def open_webhook(
         reviewer = Reviewer(store, errors)
         abilities: Callable[[], Mapping[str, Any]] = dict
         if settings.advice.enabled:
-            holding, ask_of, of_advice = _advice(settings.advice, advise, api, stack, by_policy)
+            holding, ask_of, of_advice = _advice(settings.advice, advise, api, stack, by_policy, excluded)
             reviewer, abilities = Reviewer(store, errors, gates_of=holding, ask_of=ask_of), holding.abilities
             collectors = (*collectors, *of_advice)
         access = kubernetes_access(settings.serving, kubeconfig)
@@ -118,7 +121,12 @@ def _nothing(pod: NewPod) -> AdviceMode | None:
 
 
 def _advice(
-    options: AdviceGateOptions, advise: AdviseOptions, api: ApiClient, stack: ExitStack, by_policy: ByPolicy
+    options: AdviceGateOptions,
+    advise: AdviseOptions,
+    api: ApiClient,
+    stack: ExitStack,
+    by_policy: ByPolicy,
+    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> tuple[Holding, AskOf, tuple[Collector, ...]]:
     """Return what holds pods for the advisor, about which pods it is asked, and the metrics of that."""
 
@@ -149,7 +157,7 @@ def _advice(
         may_patch=right.is_granted,
         has_quota=quotas.has if advise.tenants.enabled else lambda namespace: False,
     )
-    holding = Holding(options, lease, hands, by_policy)
+    holding = Holding(options, lease, hands, by_policy, excluded)
     every("advisor-lease", LOOK_SECONDS, lease.look)
     # An installation without an advisor gives no such right, and needs none.
     every("right-to-patch-pods", RIGHT_SECONDS, lambda: right.look() if lease.is_known() else None)
@@ -162,7 +170,7 @@ def _advice(
         return holding, lambda request, pod, labels: None, collectors
     advisor = PreferencesOfAdvisor(address)
     stack.callback(advisor.close)
-    return holding, asks(advisor.ask, options, lease.is_alive, by_policy), (*collectors, advisor)
+    return holding, asks(advisor.ask, options, lease.is_alive, by_policy, excluded), (*collectors, advisor)
 
 
 def _is_fed(pods: ResourceSource) -> bool:

@@ -14,12 +14,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from admission.webhook_settings import WebhookOptions
 from advisor.advice_settings import AdviseOptions
 from autoscaling.autoscale_settings import AutoscaleOptions, CapacityOptions, RequestOptions
 from base.errors import InputError
+from base.excluded import ExcludedOptions
+from base.local_hours import checked_hours
 from base.setting_group import Country, SettingGroup, what_is_allowed
 from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_yaml
 from forecast.hot_share import HOT_SHARE
@@ -100,6 +102,11 @@ class Settings(SettingGroup):
     alerts and dashboards. It is also the default of `rebalance.unforeseen.share` and
     `schedule.colocation.ceiling`."""
 
+    excluded: ExcludedOptions = Field(default_factory=ExcludedOptions)
+
+    change_windows: tuple[str, ...] = ()
+    """Local times in which running pods may be moved or resized, such as ["Mon-Fri 22:00-06:00"]. Empty: always."""
+
     history: str | None = None
     """Directory of the history, with usage.parquet and its neighbours, if `--history` is not given. A history that
     grows from Prometheus may be any fsspec URL."""
@@ -152,6 +159,11 @@ class Settings(SettingGroup):
     plugins: dict[str, PluginOptions] = Field(default_factory=dict)
     """Plugins of other packages, by the name of their entry point (docs/extend/plugins.md). What is not named here is
     not loaded."""
+
+    @field_validator("change_windows")
+    @classmethod
+    def _readable(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        return checked_hours(texts)
 
     @model_validator(mode="before")
     @classmethod

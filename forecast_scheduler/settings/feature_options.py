@@ -5,8 +5,10 @@ services.
 from __future__ import annotations
 
 from base.errors import InputError
+from base.local_hours import ChangeWindows
 from extender.extender_options import ExtenderOptions
 from extender.score_sources import RemoteScorer
+from forecast.calendar import Calendar
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.sections import ExtenderSettings
 from placement.node_rule_settings import NodeRuleOptions, TopologyOptions
@@ -41,6 +43,12 @@ def scorer_options(settings: Settings) -> ScorerOptions:
         capacities={name: value for name, value in capacities.items() if value is not None},
         job_schedulers=(settings.schedule.job.scheduler_name,),
     )
+
+
+def change_windows(settings: Settings) -> ChangeWindows:
+    """When running pods may be changed. Raises InputError where the time zone is none."""
+    zone = None if settings.time_zone is None else Calendar(settings.time_zone).zone
+    return ChangeWindows.of(settings.change_windows, zone)
 
 
 def profile_names(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 # Sections prometheus, train, replay, capacity, requests, rebalance and autoscale.
 _RENAMED_AROUND_MODELS: Final[dict[str, str]] = {
-    # one line a key
+    "webhook.advice.excluded_namespaces": "excluded.namespaces",
 }
 
 # Sections scorer, extender, schedule, node_rules, advise and webhook.
@@ -85,6 +85,7 @@ _REMOVED_AROUND_MODELS: Final[dict[str, str]] = {
     "rebalance.cost.startup": _COST,
     "rebalance.cost.young": _COST,
     "rebalance.cost.young_for": _COST,
+    "rebalance.cost.system_namespaces": "excluded.namespaces names more; those of the system always count",
     "rebalance.execution.keep_plans": _EXECUTION,
     "rebalance.execution.max_elsewhere": _EXECUTION,
     "rebalance.execution.pin": _EXECUTION,

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from base.excluded import ExcludedOptions
 from cluster.assuming_cluster import AssumingCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
@@ -112,6 +113,7 @@ class MoveFacts:
     remaining_seconds        : expected rest of its run, if it runs to completion; None = unknown
     cooling_until            : unix seconds until which it, or a pod of its service, is not to move again
     namespace_annotations    : ours
+    excluded                 : why its service is left alone; '' = it is not
     """
 
     service: ServiceKey
@@ -123,6 +125,7 @@ class MoveFacts:
     remaining_seconds: float | None = None
     cooling_until: float | None = None
     namespace_annotations: Mapping[str, str] = field(default_factory=dict)
+    excluded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +158,14 @@ class PodFacts:
         budgets: DisruptionBudgets,
         annotations_of: Callable[[str], Mapping[str, str]],
         cooling_until: CoolingUntil,
+        excluded: ExcludedOptions,
     ) -> None:
         """
         startup        : learns from every pod that passes by here
         annotations_of : ours, of a namespace
         """
         self._cluster, self._startup, self._budgets = cluster, startup, budgets
-        self._annotations_of, self._cooling_until = annotations_of, cooling_until
+        self._annotations_of, self._cooling_until, self._excluded = annotations_of, cooling_until, excluded
         self._ready: Counter[ServiceKey] = Counter()
         for pod in cluster.state.pods.values():
             if pod.ready is not None and not pod.terminating:
@@ -184,6 +188,7 @@ class PodFacts:
             remaining_seconds=self._remaining(pod, service),
             cooling_until=self._cooling_until(pod),
             namespace_annotations=self._annotations_of(pod.namespace),
+            excluded=self._excluded.why(service.namespace, service.kind, service.name),
         )
 
     def _remaining(self, pod: PodInfo, service: ServiceKey) -> float | None:

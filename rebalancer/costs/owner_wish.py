@@ -33,6 +33,7 @@ from enum import IntEnum
 from typing import Final
 
 from base.errors import InputError
+from base.local_hours import LocalHours, parse_hours
 from base.setting_group import duration_seconds
 from kube.objects.eviction_annotations import (
     AUTOSCALER_SAFE_TO_EVICT,
@@ -43,7 +44,6 @@ from kube.objects.eviction_annotations import (
     KARPENTER_DO_NOT_EVICT,
 )
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from rebalancer.local_hours import LocalHours, parse_hours
 
 REBALANCE: Final = ANNOTATION_PREFIX + "rebalance"
 REBALANCE_HOURS: Final = ANNOTATION_PREFIX + "rebalance-hours"

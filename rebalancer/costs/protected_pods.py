@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from base.excluded import SYSTEM_NAMESPACES
 from forecast.service_key import NO_OWNER
 from kube.objects.eviction_annotations import AUTOSCALER_SAFE_LOCAL_VOLUMES
 from kube.objects.objects import PodInfo, PodPhase
@@ -61,6 +62,8 @@ def _of_its_state(pod: PodInfo, occasion: Occasion, options: CostOptions) -> Ite
 
 def _of_its_kind(pod: PodInfo, facts: MoveFacts, wish: OwnerWish, options: CostOptions) -> Iterator[str]:
     kind = facts.service.kind
+    if facts.excluded:
+        yield facts.excluded
     if pod.owner == NO_OWNER:
         yield "it has no controller that would create it again"
     if facts.service.belongs_to_node:
@@ -75,7 +78,7 @@ def _of_its_kind(pod: PodInfo, facts: MoveFacts, wish: OwnerWish, options: CostO
         return
     if pod.priority > HIGHEST_USER_PRIORITY:
         yield "its priority is that of system pods"
-    if pod.namespace in options.system_namespaces:
+    if pod.namespace in SYSTEM_NAMESPACES:
         yield f"its namespace {pod.namespace} is that of the system"
     if pod.shares_host:
         yield f"it shares its node's network or processes: annotation {REBALANCE}: allowed lifts this"

@@ -22,8 +22,8 @@ import numpy as np
 
 from base.arrays import Bools, Floats
 from base.errors import InputError
+from base.local_hours import ChangeWindows, parse_hours
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
-from rebalancer.local_hours import parse_hours
 from rebalancer.rebalance_settings import WindowOptions
 
 HALF_HOUR = timedelta(minutes=SLOT_MINUTES)
@@ -59,13 +59,21 @@ def may_start(now: datetime, windows: Iterable[MoveWindow]) -> bool:
 
 
 def move_windows(
-    load: Floats, first_day: date, calendar: Calendar, now: datetime, options: WindowOptions, *, hours: int = 24
+    load: Floats,
+    first_day: date,
+    calendar: Calendar,
+    now: datetime,
+    options: WindowOptions,
+    changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
+    *,
+    hours: int = 24,
 ) -> MoveWindows:
     """Return the windows from the half hour of `now` on, for so many hours.
 
     load : (n_days, 48) predicted share of the cluster's capacity, on local days from `first_day`; NaN = not known.
            One day more than asked for shows how the last valley ends.
     now  : aware
+    changes : when pods may move at all: a window has whole half hours of theirs
     """
     if load.ndim != 2 or load.shape[1] != SLOTS_PER_DAY:
         raise InputError(f"the load has the shape {load.shape}: it must be (days, {SLOTS_PER_DAY})")
@@ -77,9 +85,11 @@ def move_windows(
         return MoveWindows((), "no load is predicted for these hours")
     lowest, highest = float(known.min()), float(known.max())
     forbidden = _in_peak_hours(begins, calendar, options)
+    is_open = np.array([changes.covers(at, at + HALF_HOUR, calendar.zone) for at in begins], dtype=bool)
     is_flat = highest - lowest <= options.flat_share * highest
     if is_flat:
-        usable = _lowest_hours(curve, forbidden | _freeze_before(forbidden, options), n_asked, options)
+        frozen = forbidden | _freeze_before(forbidden, options)
+        usable = _lowest_hours(curve, frozen | ~is_open, n_asked, options)
         because = f"the load stays between {lowest:.0%} and {highest:.0%}: it has no valley, these are its lowest hours"
     else:
         threshold = lowest + options.valley_share * (highest - lowest)
@@ -87,8 +97,11 @@ def move_windows(
         low = (curve <= threshold) & ~forbidden  # NaN is not: what is not known may be the ramp
         usable = low & ~_freeze_before(~low, options)
         because = f"the load is at most {threshold:.0%} of capacity, between {lowest:.0%} and {highest:.0%}"
-    windows = _runs(begins, usable, n_asked, options)
-    return MoveWindows(windows, because if windows else "no hours are low enough for long enough", is_flat)
+    windows = _runs(begins, usable & is_open, n_asked, options)
+    if changes.hours:
+        because += f"; only in {changes}"
+    why_none = f"no hours are low enough for long enough{f' in {changes}' if changes.hours else ''}"
+    return MoveWindows(windows, because if windows else why_none, is_flat)
 
 
 def _half_hours(first_day: date, n_days: int, calendar: Calendar, now: datetime) -> list[datetime]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from advisor.advice_binder import ShadowBinder, asks_for_advice
+from base.excluded import ExcludedOptions
 from forecast.service_key import Owner
 from placement.gate_exemptions import ADVICE, AdviceMode
 from testing.objects import pod_info
@@ -37,6 +38,15 @@ def test_nothing_is_bound() -> None:
 def test_labels_ask(namespace: str, label: str | None, asks: bool) -> None:
     labels = {} if label is None else {ADVICE: label}
     assert ASKS(pod_info("a", namespace=namespace, labels=labels)) is asks
+
+
+def test_pods_of_excluded_services_do_not_ask() -> None:
+    asks = asks_for_advice(NAMESPACES.get, {"default-scheduler"}, excluded=ExcludedOptions(services=("shop/cart",)))
+    pods = [
+        pod_info(name, namespace="shop", labels={ADVICE: "advise"}, owner=Owner("StatefulSet", name))
+        for name in ("cart", "pay")
+    ]
+    assert [asks(pod) for pod in pods] == [False, True]
 
 
 def test_a_policy_asks_where_no_label_says_anything() -> None:

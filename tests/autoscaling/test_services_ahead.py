@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from autoscaling.services_ahead import services_ahead
+from base.excluded import ExcludedOptions
 from forecast.resources import CPU
 from tests.autoscaling.live_services import ahead_of, live_tables
 from tests.scorer.live_cluster import at, model, service
@@ -21,6 +22,12 @@ def test_services_with_pods_are_there_with_what_they_request() -> None:
     assert ahead.load.shape == ahead.std.shape == (2, model().usage_dated.shape[1], 3 * 48)
     np.testing.assert_allclose(ahead.expected_replicas[row, [37, 38, 41, 42]], [2, 9, 9, 2])
     assert (ahead.std[:, CPU] > 0).any()
+
+
+def test_excluded_services_are_not_there() -> None:
+    excluded = ExcludedOptions(services=(str(service(5)),))
+    ahead = services_ahead(live_tables(), excluded)
+    assert ahead is not None and set(ahead.services) == {service(4)}
 
 
 def test_load_of_all_pods_together_is_that_of_one_times_their_number() -> None:

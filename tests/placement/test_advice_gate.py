@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from base.excluded import ExcludedOptions
+from forecast.service_key import ServiceKey
 from placement.gate_exemptions import ADVICE, AdviceMode, labelled_mode, why_not_held
 
 
@@ -31,6 +33,9 @@ def test_the_pod_decides_then_its_namespace_then_the_settings(
     assert labelled_mode(of_pod, of_namespace, setting) is mode
 
 
+CART = ExcludedOptions(services=("shop/cart",))
+
+
 def _why(namespace: str = "shop", **facts: Any) -> str:
     usual: dict[str, Any] = {"scheduler_name": "default-scheduler", "scheduler_names": ["default-scheduler", "second"]}
     return why_not_held(namespace, **(usual | facts))
@@ -42,7 +47,7 @@ def _why(namespace: str = "shop", **facts: Any) -> str:
         {},
         {"scheduler_name": "second"},
         {"owner_kind": "Job", "annotations": {"app": "x"}},
-        {"excluded_namespaces": ["shop-2"]},
+        {"excluded": ExcludedOptions(namespaces=("shop-2",), services=("shop/cart",))},
     ],
 )
 def test_usual_pods_may_be_held(facts: dict[str, Any]) -> None:
@@ -53,7 +58,9 @@ def test_usual_pods_may_be_held(facts: dict[str, Any]) -> None:
     ("namespace", "facts", "why"),
     [
         ("kube-system", {}, "pods of namespace kube-system are left alone"),
-        ("shop", {"excluded_namespaces": ["shop"]}, "pods of namespace shop are left alone"),
+        ("forecast-scheduler", {}, "pods of namespace forecast-scheduler are left alone"),
+        ("shop", {"excluded": ExcludedOptions(namespaces=("shop",))}, "excluded.namespaces has shop"),
+        ("shop", {"excluded": CART, "service": ServiceKey("shop", "Job", "cart")}, "excluded.services has shop/cart"),
         ("shop", {"scheduler_name": "forecast-scheduler"}, "its schedulerName is forecast-scheduler"),
         ("shop", {"owner_kind": "DaemonSet"}, "it is a pod of a DaemonSet"),
         ("shop", {"owner_kind": "Node"}, "it is a pod of a Node"),

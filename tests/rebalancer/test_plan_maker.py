@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from base.excluded import ExcludedOptions
+from base.local_hours import ChangeWindows
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from placement.disruption_budgets import DisruptionBudgets
@@ -58,6 +60,30 @@ def test_pods_that_may_not_move_stay_and_are_counted_by_reason() -> None:
     made = _tonight(hot_cluster(size=16.0, pods=pods))
     assert made.moves and service(3) not in {move.service for move in made.moves}
     assert sum(made.kept.values()) == 6 and all("rebalance" in why for why in made.kept)
+
+
+def test_excluded_services_stay_and_their_load_still_counts() -> None:
+    tested, excluded = hot_cluster(size=16.0), ExcludedOptions(services=(f"shop/{service(3).name}",))
+    made = _tonight(tested, PlanSources(lambda pod: NODES, excluded=excluded))
+    assert made.moves and service(3) not in {move.service for move in made.moves}
+    assert made.kept == {f"excluded.services has shop/{service(3).name}": 6}
+    assert made.plan.hot_before == _tonight(tested).plan.hot_before
+    hindrance = maker_of(tested, PlanSources(lambda pod: NODES, excluded=excluded)).hindrance
+    assert hindrance("uid-3-0-node-0") in made.kept and hindrance("uid-0-0-node-0") == ""
+
+
+def test_no_move_begins_outside_of_the_change_windows() -> None:
+    tested = hot_cluster(hour=3.4, size=16.0)
+    later, now = (
+        PlanSources(lambda pod: NODES, changes=ChangeWindows.of((one,))) for one in ("04:00-05:00", "03:00-05:00")
+    )
+    assert "outside of change_windows (04:00-05:00)" in maker_of(tested, later).hindrance("uid-0-0-node-0")
+    assert maker_of(tested, now).hindrance("uid-0-0-node-0") == ""
+    window = _tonight(tested, later).window
+    assert window is not None
+    assert [one.astimezone(tested.scorer.tables.now().tzinfo).hour for one in (window.begin, window.end)] == [4, 5]
+    none = _tonight(tested, PlanSources(lambda pod: NODES, changes=ChangeWindows.of(("18:00-20:00",))))
+    assert none.window is None and "in change_windows (18:00-20:00)" in none.windows.because
 
 
 def test_annotations_of_the_namespace_rest_budget_and_a_cool_cluster_keep_pods_where_they_are() -> None:

@@ -9,8 +9,10 @@ from datetime import date, datetime
 from typing import Any, TypeVar
 
 import numpy as np
+import pytest
 
 from base.arrays import Floats
+from base.local_hours import ChangeWindows
 from forecast.hot_share import HOT_SHARE
 from forecast.resources import CPU, RESOURCES
 from rebalancer.execution.plan_executor import Executor
@@ -48,7 +50,15 @@ class Session:
 class World:
     """A rebalancer over live tables and an API server in memory. `leads` may be changed."""
 
-    def __init__(self, mode: RebalanceMode, hour: float = 3.0, **options: Any) -> None:
+    def __init__(
+        self,
+        mode: RebalanceMode,
+        hour: float = 3.0,
+        *,
+        changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
+        **options: Any,
+    ) -> None:
+        self.changes = changes
         self.tested = hot_cluster(hour=hour, size=16.0)
         self.api = SmallCluster()
         self.options = RebalanceOptions(mode=mode, budget=BudgetOptions(share=0.5), **options)
@@ -65,7 +75,7 @@ class World:
         executor = Executor(self.api, records, self.options.execution, clock=self.tested.clock)
         self.rebalancing = Rebalancing(
             tables, self.maker, kept, Session(), records, executor, self.options, hot=HOT_SHARE,
-            leads=lambda: self.leads, steady=self.tested.clock,
+            leads=lambda: self.leads, changes=self.changes, steady=self.tested.clock,
         )  # fmt: skip
 
     def at(self, hour: float, day: int = 0) -> None:
@@ -310,6 +320,20 @@ def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> No
     assert len(names) == 1 and names[0].startswith("unforeseen-2026-05-19-19")
     plan = world.plans()[names[0]]
     assert {move.source for move in plan.spec.moves} == {"node-0"} and len(plan.spec.moves) <= 3
+
+
+@pytest.mark.parametrize(("window", "ends"), [("20:00-21:00", None), ("19:00-19:10", 10), ("19:00-21:00", 31)])
+def test_change_windows_hold_for_the_unforeseen_too(window: str, ends: int | None) -> None:
+    quick = with_constants(UnforeseenOptions(), readings=1)
+    world = World(RebalanceMode.ON, hour=19.0, changes=ChangeWindows.of((window,)), unforeseen=quick)
+    world.tested.measure({"node-0": 60.0, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0})
+    world.tested.scorer.tables.refresh_overview()
+    world.at(19.0 + 1 / 60)
+    plans = list(world.plans().values())
+    assert len(plans) == (ends is not None)
+    if ends is not None:
+        before = plans[0].spec.start_before
+        assert before is not None and before.astimezone(world.tested.scorer.tables.now().tzinfo).minute == ends
 
 
 def test_a_replica_that_does_not_lead_writes_nothing() -> None:

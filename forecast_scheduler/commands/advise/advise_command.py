@@ -100,4 +100,4 @@ def advise(
     }
     loop = settings.model_copy(update={"schedule": ours.loop_settings(), "plugins": plugins})
     inputs = Inputs(kubeconfig=kubeconfig, models=models, prometheus=prometheus)
-    serve(shell, loop, inputs, name="advise", driver=Advising(ours), serving=ours.serving)
+    serve(shell, loop, inputs, name="advise", driver=Advising(ours, settings.excluded), serving=ours.serving)

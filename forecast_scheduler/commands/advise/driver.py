@@ -18,6 +18,7 @@ from advisor.preferred_pods import PreferredPods
 from advisor.quota_gate import QuotaGate, is_released
 from advisor.releases_without_advice import AdviceReports, ForecastUse, Releases
 from advisor.stale_nominations import StaleNominations, ending_pods, makes_room
+from base.excluded import ExcludedOptions
 from base.periodic_task import PeriodicTask
 from cluster.degradation import Level
 from forecast_scheduler.commands.schedule.drivers import Driven
@@ -65,8 +66,8 @@ class Advising:
     may_share = binds = False
     records = True
 
-    def __init__(self, options: AdviseOptions) -> None:
-        self._options = options
+    def __init__(self, options: AdviseOptions, excluded: ExcludedOptions) -> None:
+        self._options, self._excluded = options, excluded
         self.is_shadow = options.shadow
         self._right: RightToPatchPods | None = None
 
@@ -107,7 +108,7 @@ class Advising:
         if self.is_shadow:
             labels_of = tables.view.index.namespaces.labels_of
             by_policy = (lambda pod: None) if policies is None else policies.advice
-            pods = PodsToPlace(names, wanted=asks_for_advice(labels_of, names, by_policy))
+            pods = PodsToPlace(names, wanted=asks_for_advice(labels_of, names, by_policy, self._excluded))
             role = LoopRole(
                 pods=pods,
                 bind=lambda limit, judge: ShadowBinder(),

@@ -15,7 +15,7 @@ from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scor
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.feature_options import schedule_service_options
+from forecast_scheduler.settings.feature_options import change_windows, schedule_service_options
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import source_of
@@ -61,7 +61,16 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     scorer = prepared.scorer
     placing, budgets = Placing(scorer, settings), DisruptionBudgets()
     kept = KeptPlans(scorer.tables, ours.cooldown)
-    sources = PlanSources(placing.may_go, budgets, placing.annotations_of, kept.cooling_until, kept.nodes_left)
+    changes = change_windows(settings)
+    sources = PlanSources(
+        placing.may_go,
+        budgets,
+        placing.annotations_of,
+        kept.cooling_until,
+        kept.nodes_left,
+        excluded=settings.excluded,
+        changes=changes,
+    )
     hot = settings.hot_share
     maker = PlanMaker(scorer.tables, sources, ours, hot)
     records, figures = PlanRecords(session, why_foreign=kept.why_foreign), ExecutionFigures()
@@ -85,7 +94,9 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
         figures=figures,
         rooms=MoveRooms(session, partial(_requests_of, scorer), count=figures.count_room, clock=time.time),
     )
-    rebalancing = Rebalancing(scorer.tables, maker, kept, session, records, executor, ours, hot=hot, leads=leads)
+    rebalancing = Rebalancing(
+        scorer.tables, maker, kept, session, records, executor, ours, hot=hot, leads=leads, changes=changes
+    )
 
     # What goes on around it
     watch = source_of(api, [Subscription(WATCHED_BUDGETS, budgets)])

@@ -10,6 +10,7 @@ import pytest
 
 from admission.advice.asked_advice import NewPod, asked_mode, gates_with_ours
 from admission.webhook_settings import AdviceGateOptions
+from base.excluded import ExcludedOptions
 from placement.gate_exemptions import ADVICE, AdviceMode
 
 OURS = {"name": ADVICE}
@@ -89,11 +90,25 @@ def test_only_a_pod_that_asks_is_held_as_the_settings_name_namespaces_and_schedu
     assert _gates(a_pod({})) is None
     plain = a_pod(schedulerName="default-scheduler", nodeName="", hostNetwork=False, metadata=_owned_by("ReplicaSet"))
     assert _gates(plain) == _gates(a_pod(metadata=_owned_by("DaemonSet", controller=False))) == [OURS]
-    assert _gates(a_pod(), "shop", excluded_namespaces=["shop"]) is None
-    assert _gates(a_pod(), "forecast-scheduler", excluded_namespaces=[]) == [OURS]
-    assert _gates(a_pod(), "kube-system", excluded_namespaces=[]) is None
     assert _gates(a_pod(schedulerName="second"), scheduler_names=["second"]) == [OURS]
     assert _gates(a_pod(), scheduler_names=["second"]) is None
+
+
+@pytest.mark.parametrize(
+    ("excluded", "gates"),
+    [
+        ({"namespaces": ["shop"]}, None),
+        ({"services": ["shop/cart"]}, None),
+        ({"services": ["shop/Deployment/cart"]}, None),
+        ({"namespaces": ["pay"], "services": ["shop/carts", "shop/StatefulSet/cart"]}, [OURS]),
+    ],
+)
+def test_pods_of_excluded_services_get_no_advice_whatever_they_ask(
+    excluded: dict[str, Any], gates: list[Any] | None
+) -> None:
+    owner = {"kind": "ReplicaSet", "name": "cart-5d4b", "controller": True}
+    pod = a_pod({ADVICE: "advise", "pod-template-hash": "5d4b"}, metadata={"ownerReferences": [owner]})
+    assert gates_with_ours(pod, "shop", None, AdviceGateOptions(), excluded=ExcludedOptions(**excluded)) == gates
 
 
 def test_gates_of_others_are_kept_in_their_order_and_ours_is_added_once() -> None:

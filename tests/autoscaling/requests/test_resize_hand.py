@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import pytest
@@ -15,6 +16,8 @@ from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RE
 from autoscaling.requests.proven_records import SECRET, RecordKey, read_key
 from autoscaling.requests.resize_hand import ResizeHand
 from base.errors import ForecastError
+from base.excluded import ExcludedOptions
+from base.local_hours import ChangeWindows
 from forecast.hot_share import HOT_SHARE
 from forecast.service_key import ServiceKey
 from kube.client.kubernetes_client import api_client
@@ -68,13 +71,21 @@ class Site:
         return metadata.get("annotations", {}).get(ORIGINAL), metadata.get("labels", {}).get(RESIZED_LABEL)
 
     def hand(
-        self, recorder: Requests | None = None, *, free: Mapping[str, tuple[float, float]] = FREE, **options: Any
+        self,
+        recorder: Requests | None = None,
+        *,
+        free: Mapping[str, tuple[float, float]] = FREE,
+        excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
+        changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
+        **options: Any,
     ) -> ResizeHand:
         """A new one, as after a restart."""
         asked = RequestOptions(
             resize=with_constants(ResizeOptions(), **{"enabled": True, "service_share": 1.0, **options})
         )
-        return ResizeHand(recorder or self.session, asked, free=lambda: free, hot=HOT_SHARE)
+        return ResizeHand(
+            recorder or self.session, asked, free=lambda: free, hot=HOT_SHARE, excluded=excluded, changes=changes
+        )
 
     def act(self, hand: Hand, now: float) -> None:
         self.session.submit(hand.act(AHEAD, now)).result(LONG)
@@ -156,6 +167,34 @@ def test_a_pod_that_asks_no_more_and_all_once_it_is_switched_off_are_restored(si
     site.act(site.hand(), VALLEY)
     assert site.cores() == 1.0
     assert site.marks() == (None, None)
+
+
+def test_outside_of_change_windows_pods_are_not_resized_yet_restored(site: Site) -> None:
+    (one,) = site.pods()
+    closed = ChangeWindows.of((f"{(_hour(VALLEY) + 2) % 24:02}:00-{(_hour(VALLEY) + 3) % 24:02}:00",))
+    hand = site.hand(changes=closed)
+    site.act(hand, VALLEY)
+    assert site.cores() == 1.0 and hand.kept == {f"it is outside of {closed}": 1}
+    site.act(site.hand(), VALLEY)
+    assert site.cores() == pytest.approx(0.2)
+    site.writer.patch(one, {"metadata": {"labels": {RESIZE_LABEL: None}}})
+    site.act(site.hand(changes=closed), VALLEY)
+    assert site.cores() == 1.0 and site.marks() == (None, None)
+
+
+def _hour(moment: float) -> int:
+    return datetime.fromtimestamp(moment, AHEAD.horizon.zone).hour
+
+
+def test_pods_of_an_excluded_service_are_not_resized_and_those_that_were_are_restored(site: Site) -> None:
+    site.pods()
+    site.act(site.hand(), VALLEY)
+    assert site.cores() == pytest.approx(0.2)
+    hand = site.hand(excluded=ExcludedOptions(services=("default/Deployment/cart",)))
+    site.act(hand, VALLEY)
+    assert site.cores() == 1.0 and site.marks() == (None, None)
+    site.act(hand, VALLEY)
+    assert site.cores() == 1.0 and hand.kept["excluded.services has default/Deployment/cart"] == 1
 
 
 @pytest.mark.parametrize("dies_at", range(3))

@@ -59,11 +59,16 @@ def test_norway_is_a_country_and_several_are_a_list(config: Path, text: str, cou
         ("modles: {}", r"unknown key 'modles': did you mean 'models'\?"),
         (
             "zzz: 1",
-            r"unknown key 'zzz': known keys are hot_share, history, time_zone, holiday_country, log_format, serving, ",
+            r"unknown key 'zzz': known keys are hot_share, excluded, change_windows, history, time_zone, ",
         ),
         ("replay: {days: many}", r"sets 'replay.days' to 'many': input should be a valid integer"),
         ("replay: {days: 0}", r"sets 'replay.days' to 0: input should be greater than or equal to 1"),
         ("prometheus: {step: 7m}", r"sets 'prometheus.step' to '7m': it must divide an hour"),
+        (
+            "change_windows: [at night]",
+            r"sets 'change_windows' to \['at night'\]: 'at' in the hours 'at night' is no weekday: write mon, tue",
+        ),
+        ("excluded: {services: [cart]}", r"sets 'excluded.services' .*'cart' is no service: write NAMESPACE/NAME or"),
         ("prometheus: {step: soon}", r"sets 'prometheus.step' to 'soon': write a duration such as 200ms, 30s"),
         ("prometheus: {log_source: loki}", r"sets 'prometheus.log_source' to 'loki': input should be 'auto', 'vector'"),
         (

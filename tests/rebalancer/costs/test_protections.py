@@ -67,6 +67,12 @@ def test_owners_and_local_disks_can_be_allowed_for_the_whole_cluster() -> None:
     assert cost(pod(local_volumes=("scratch",)), move_local_storage=True).may_move
 
 
+def test_no_annotation_moves_a_pod_of_an_excluded_service() -> None:
+    of_service = facts(excluded="excluded.services has shop/cart")
+    found = cost(pod(annotations={"forecast-scheduler.io/rebalance": "allowed"}), of_service)
+    assert (found.may_move, found.because) == (False, "excluded.services has shop/cart")
+
+
 SURGE = {"forecast-scheduler.io/move-by-surge": "true"}
 
 

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from base.arrays import Floats
 from base.errors import InputError
+from base.local_hours import ChangeWindows
 from forecast.calendar import Calendar
 from rebalancer.rebalance_settings import WindowOptions
 from rebalancer.timing.windows import MoveWindows, may_start, move_windows
@@ -78,6 +79,22 @@ def test_a_flat_load_gets_its_lowest_hours_outside_of_the_peak_hours() -> None:
     assert local(windows) == ["24 03:00 07:00"]
     assert local(found(days(flat), flat_hours=1.5)) == ["24 03:00 04:30"]
     assert local(found(days(np.zeros(48)))) == ["24 00:00 04:00"]
+
+
+def test_windows_have_whole_half_hours_of_the_change_windows_and_no_freeze_before_their_end() -> None:
+    def within(*texts: str) -> MoveWindows:
+        changes = ChangeWindows.of(texts)
+        return move_windows(days(EVENING), DAY, BERLIN, BERLIN.midnight(DAY), WindowOptions(), changes)
+
+    assert local(within("03:10-05:00")) == ["24 03:30 05:00"]
+    assert local(within("22:00-01:00", "06:00-09:00")) == ["24 00:00 01:00", "24 06:00 07:00"]
+    assert "only in change_windows (03:10-05:00)" in within("03:10-05:00").because
+    assert local(within("12:00-13:00")) == []
+    assert within("12:00-13:00").because.endswith("long enough in change_windows (12:00-13:00)")
+    flat = move_windows(
+        days(np.full(48, 0.5)), DAY, BERLIN, BERLIN.midnight(DAY), WindowOptions(), ChangeWindows.of(("02:00-04:00",))
+    )
+    assert local(flat) == ["24 02:00 04:00"]
 
 
 def test_what_is_not_predicted_is_no_valley_and_may_be_the_ramp() -> None:

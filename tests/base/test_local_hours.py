@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import InputError
-from rebalancer.local_hours import parse_hours
+from base.local_hours import ChangeWindows, parse_hours
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MONDAY = datetime(2026, 11, 23)
@@ -89,3 +89,46 @@ def test_an_overlap_is_a_minute_inside_also_when_clocks_change(
     instants = [begin + timedelta(minutes=n) for n in range(max(1, minutes))]
     inside = any(hours.contains(one.astimezone(BERLIN)) for one in instants)
     assert hours.overlaps(begin, begin + timedelta(minutes=minutes), BERLIN) == inside
+
+
+NIGHTS = ChangeWindows.of(("Mon-Fri 22:00-06:00",))
+
+
+def _berlin(year: int, month: int, day: int, hour: int, minute: int = 0) -> datetime:
+    return datetime(year, month, day, hour, minute, tzinfo=BERLIN)
+
+
+def test_change_windows_go_over_midnight_and_without_them_changes_are_always_allowed() -> None:
+    open_at = [_berlin(2026, 11, 23, 22), _berlin(2026, 11, 24, 5, 59), _berlin(2026, 11, 28, 3)]  # Monday, Saturday
+    closed_at = [_berlin(2026, 11, 23, 3), _berlin(2026, 11, 24, 6), _berlin(2026, 11, 28, 23)]
+    assert [NIGHTS.closed(one, BERLIN) for one in open_at] == [""] * 3
+    assert {NIGHTS.closed(one, BERLIN) for one in closed_at} == {
+        "it is outside of change_windows (Mon-Fri 22:00-06:00)"
+    }
+    assert not any(ChangeWindows().closed(one, BERLIN) for one in (*open_at, *closed_at))
+
+
+def test_the_time_zone_of_the_settings_counts_before_that_of_the_model() -> None:
+    at_21_utc = datetime(2026, 11, 23, 21, tzinfo=UTC)
+    assert NIGHTS.closed(at_21_utc, ZoneInfo("UTC")) and not NIGHTS.closed(at_21_utc, BERLIN)
+    ours = ChangeWindows.of(("22:00-06:00",), BERLIN)
+    assert not ours.closed(at_21_utc, ZoneInfo("UTC"))
+
+
+@pytest.mark.parametrize(
+    ("night", "minutes"), [(datetime(2026, 3, 29, tzinfo=UTC), 0), (datetime(2026, 10, 25, tzinfo=UTC), 120)]
+)
+def test_an_hour_that_the_clock_skips_never_opens_and_one_that_comes_twice_opens_twice(
+    night: datetime, minutes: int
+) -> None:
+    windows = ChangeWindows.of(("02:00-03:00",))
+    instants = [night - timedelta(hours=2) + timedelta(minutes=n) for n in range(6 * 60)]
+    assert sum(not windows.closed(one, BERLIN) for one in instants) == minutes
+
+
+def test_windows_say_until_when_they_are_open_and_whether_they_cover_a_time() -> None:
+    begin, end = _berlin(2026, 11, 24, 5, 45), _berlin(2026, 11, 24, 6, 15)
+    assert NIGHTS.open_until(begin, end, BERLIN) == _berlin(2026, 11, 24, 6)
+    assert NIGHTS.open_until(end, end + timedelta(hours=1), BERLIN) == end
+    assert not NIGHTS.covers(begin, end, BERLIN)
+    assert NIGHTS.covers(begin, _berlin(2026, 11, 24, 6), BERLIN) and ChangeWindows().covers(begin, end, BERLIN)

@@ -9,6 +9,7 @@ mon-fri 01:00-05:00; sat 01:00-08:00,12:00-14:00
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -123,3 +124,44 @@ def _overlaps(hours: LocalHours, begin: datetime, end: datetime, zone: ZoneInfo)
             return True
         at = at.replace(second=0, microsecond=0) + _MINUTE
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeWindows:
+    """The setting `change_windows`: times in which running pods may be changed. Without hours: always.
+
+    zone : None = the caller's
+    """
+
+    hours: tuple[LocalHours, ...] = ()
+    zone: ZoneInfo | None = None
+
+    @classmethod
+    def of(cls, texts: Iterable[str], zone: ZoneInfo | None = None) -> ChangeWindows:
+        """Return the windows of the settings. Raises InputError where a text cannot be read."""
+        return cls(tuple(map(parse_hours, texts)), zone)
+
+    def closed(self, at: datetime, zone: ZoneInfo) -> str:
+        """Return why running pods may not be changed at an aware moment; '' = they may.
+
+        zone : of the model, in which hours are read where the settings name no time zone
+        """
+        local = at.astimezone(self.zone or zone)
+        is_open = not self.hours or any(one.contains(local) for one in self.hours)
+        return "" if is_open else f"it is outside of {self}"
+
+    def covers(self, begin: datetime, end: datetime, zone: ZoneInfo) -> bool:
+        """Return whether all minutes from `begin` up to and without `end` are in the windows. Both are aware."""
+        return self.open_until(begin, end, zone) == end
+
+    def open_until(self, begin: datetime, end: datetime, zone: ZoneInfo) -> datetime:
+        """Return the first minute from `begin` on in which they are closed, `end` if there is none before it."""
+        at = begin.astimezone(UTC)
+        while at < end:
+            if self.closed(at, zone):
+                return max(at, begin)
+            at = at.replace(second=0, microsecond=0) + _MINUTE
+        return end
+
+    def __str__(self) -> str:
+        return f"change_windows ({', '.join(one.text for one in self.hours)})"
