@@ -27,12 +27,8 @@ NOT_OURS: Final = {
     "app.state.service": "FastAPI offers `state` to whoever makes the app",
     "self._app.state.service.draining": "the server tells the app, of which it knows nothing else, that it ends",
     "request.url": "of the library requests, before it signs the request",
-    "response.json": "of the library requests",
     "squared.data": "the values of a sparse matrix of scipy",
     "self._unanswered.popleft().body": "a request cycle of uvicorn",
-    "self._current.name": "threading.local",
-    "self._current.query": "threading.local",
-    "self._current.decode": "threading.local",
 }
 """Assignments to objects of libraries whose attribute has the name of one of ours."""
 

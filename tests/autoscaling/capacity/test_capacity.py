@@ -11,6 +11,7 @@ from autoscaling.capacity.node_pool import RecordedPool, node_groups, try_nodes
 from autoscaling.capacity.nodes_needed import Capacity, capacity
 from base.errors import InputError
 from forecast.resources import MEMORY
+from testing.constants import with_constants
 from tests.autoscaling.capacity.tiny_prepared import N_SLOTS, by_day, prepared_of, steady
 
 COOL = CapacityOptions(target=0.0)
@@ -54,7 +55,7 @@ def test_memory_over_capacity_is_never_saved_nodes() -> None:
 
 
 def test_a_pod_that_is_hot_by_itself_has_no_number() -> None:
-    found = capacity(steady([9.0, 9.0], n_nodes=2), COOL.replace(most=3))
+    found = capacity(steady([9.0, 9.0], n_nodes=2), with_constants(COOL, most=3))
     assert all(figures.nodes is None for figures in found.rules.values())
     assert found.by_hour is None
     assert found.to_json()["nodes"]["forecast"] is None
