@@ -16,9 +16,9 @@ from admission.advice.asked_advice import ByPolicy, affinity_with, asked_mode, p
 from admission.templates.applied_bindings import SkipReason
 from admission.templates.pod_shaping import Shaped, shape
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, pod_record
-from admission.templates.template_set import TemplateSet
 from admission.webhook.admission_review import allowed, decode_review, patch_of, pod_of
 from admission.webhook.binding_statuses import LastErrors
+from admission.webhook.template_store import TemplateStore
 from admission.webhook.wire import AdmissionRequest
 from admission.webhook_settings import AdviceGateOptions
 from base.excluded import ExcludedOptions
@@ -50,18 +50,6 @@ class AdmissionAnswer:
     applied: tuple[str, ...] = ()
 
 
-class _Namespaces(Protocol):
-    def labels_of(self, namespace: str) -> Mapping[str, str] | None: ...
-
-
-class _Store(Protocol):
-    @property
-    def templates(self) -> TemplateSet: ...
-
-    @property
-    def namespaces(self) -> _Namespaces: ...
-
-
 class GatesOf(Protocol):
     """admission.advice.holding.Holding."""
 
@@ -90,7 +78,7 @@ class Reviewer:
 
     def __init__(
         self,
-        store: _Store,
+        store: TemplateStore,
         errors: LastErrors,
         *,
         gates_of: GatesOf = lambda pod, namespace, namespace_labels, *, dry_run: None,

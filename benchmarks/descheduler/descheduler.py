@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.descheduler.binary import descheduler
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.program_cache import program_of
 
 _EVICTED: Final = re.compile(r'"Evicted pod" pod="([^"]+)"')
 _REFUSED: Final = re.compile(r'"Error evicting pod" .*disruption budget')
@@ -91,3 +91,9 @@ def _policy(url: str, query: str, under: int, over: int) -> dict[str, Any]:
         "metricsProviders": [{"source": "Prometheus", "prometheus": {"url": url}}],
         "profiles": [profile],
     }
+
+
+def descheduler() -> Path:
+    """The program: from PATH, our cache, or built from go/go.mod, which pins its version."""
+    otherwise = "put descheduler on PATH (https://github.com/kubernetes-sigs/descheduler/releases)"
+    return program_of(Path(__file__).with_name("go"), "descheduler", ".", otherwise=otherwise)

@@ -10,24 +10,11 @@ from typing import Any, Final, Protocol
 
 from kube.leader_election.lease import LeaseStatus
 from kube.objects.objects import PodInfo
-from scheduler.queue.queued_pods import WaitingPod
+from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.scheduling_answers import QueuedPod, QueueShare, SchedulingState, moment
 
 _HANGS_SECONDS: Final = 60.0
 """A loop waits for pods a second or so at a time, and a cycle takes milliseconds, with preemption perhaps seconds."""
-
-
-class ReadableQueue(Protocol):
-    """scheduler.queue.scheduling_queue.SchedulingQueue."""
-
-    def lengths(self) -> Mapping[str, int]:
-        """Pods by part."""
-
-    def waiting(self) -> Sequence[WaitingPod]:
-        """All pods as they are now."""
-
-    def incoming(self) -> Mapping[tuple[str, str], int]:
-        """How many pods came into a part since the start, by (event, part)."""
 
 
 class Bindings(Protocol):
@@ -59,7 +46,7 @@ class LiveScheduling:
     """
 
     profiles: Mapping[str, str]
-    queue: ReadableQueue
+    queue: SchedulingQueue
     bindings: Bindings
     since_cycle: Callable[[], float | None]
     assumed: Callable[[], int]
