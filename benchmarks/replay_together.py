@@ -16,15 +16,15 @@ from typing import Any, Final
 import numpy as np
 
 from base.arrays import Floats, Ints
+from cluster.predicted.placed_together import FilledNodes, Release, rearranged
 from cluster.predicted.unknown_capacity import limited
-from scorer.replay.curves import CurveForecast, job_pods, true_runs
-from scorer.replay.placed_together import ByCurvesTogether
+from scorer.replay.curves import CurveForecast, JobPods, job_pods, true_runs
 from scorer.replay.preparation import named_rule
 from scorer.replay.recording import Recording
 from scorer.replay.replay import Replay
 from scorer.replay.replay_figures import RuleFigures, figures_of, shares
-from scorer.replay.replay_rules import ReplayRule
-from scorer.replay.running_cluster import play
+from scorer.replay.replay_rules import ByCurves, ReplayedPod, ReplayRule, ReplayState
+from scorer.replay.running_cluster import RunningCluster, play
 
 ONE_BY_ONE: Final = ("last_week", "forecast", "oracle")
 SMALL_RELEASES: Final = (256, 128, 64)
@@ -32,6 +32,82 @@ LARGEST_FIRST: Final = "forecast, largest first"
 
 SMALLEST_GAP: Final = 0.001
 """Of the hot share between last week and the true future; a part of less is a part of noise."""
+
+
+class ByCurvesTogether(ByCurves):
+    """Places by curves one after the other; in a TogetherCluster, pods exchange nodes after each batch."""
+
+    def __init__(
+        self,
+        forecast: CurveForecast,
+        capacity: Floats,
+        *,
+        jobs: JobPods | None = None,
+        most: int = sys.maxsize,
+        batch: int = sys.maxsize,
+        spreads: bool = False,
+    ) -> None:
+        """
+        most    : pods that are looked at, those placed last; the others were there before the release
+        batch   : pods after which they are looked at, and again after as many more
+        spreads : pods of a service do not come to crowd on a node, see FilledNodes
+        """
+        super().__init__(forecast, capacity, jobs=jobs)
+        self.most, self.batch, self._spreads = most, batch, spreads
+
+    def rearrange(self, pods: Sequence[ReplayedPod], nodes: Ints, state: ReplayState) -> Ints:
+        """Where the pods go instead: (n_pods,). They are on `nodes` now, in `state` and by `added`."""
+        profiles, profile = np.unique([self._profile(pod.service, self._end(pod)) for pod in pods], return_inverse=True)
+        release = Release(
+            usage=np.stack([self._load.usage_of(one) for one in profiles.tolist()]),
+            profile=profile,
+            requests=np.stack([pod.requests for pod in pods]),
+            node=nodes,
+        )
+        every = np.arange(self._load.n_nodes)
+        filled = FilledNodes(
+            share=self._load.share(every),
+            per_capacity=self._load.per_capacity(every),
+            free=state.allocatable - state.requested,
+            point_weights=self._load.point_weights,
+            alike=self._load.pods_of(profiles.tolist())[every] if self._spreads else None,
+        )
+        return rearranged(release, filled)
+
+
+class TogetherCluster(RunningCluster):
+    """Lets a rule look at its pods once more when all of a batch have nodes."""
+
+    def __init__(self, recording: Recording, rule: ReplayRule) -> None:
+        super().__init__(recording, rule)
+        assert isinstance(rule, ByCurvesTogether)
+        self._together = rule
+
+    def place(self, pods: Ints, slot: int, on_placed: Callable[[], None] = lambda: None) -> None:
+        placed: list[ReplayedPod] = []
+
+        def noted() -> None:
+            on_placed()
+            placed.append(next(reversed(self._running.values())))
+            if len(placed) == self._together.batch:
+                self._rearrange(placed)
+
+        super().place(pods, slot, noted)
+        if placed:
+            self._rearrange(placed)
+
+    def _rearrange(self, placed: list[ReplayedPod]) -> None:
+        """Seat pods that have just been placed where the rule wants them once it has seen all of them."""
+        pods = placed[-self._together.most :]
+        placed.clear()
+        nodes = self.node[[pod.index for pod in pods]]
+        for pod, before, node in zip(
+            pods, nodes.tolist(), self._together.rearrange(pods, nodes, self.state), strict=True
+        ):
+            if node != before:
+                self.state.live_usage[before] -= pod.live
+                self.take(pod.index)
+                self._add(pod, int(node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +160,8 @@ def _together(one: Replay, rule: str, most: int = sys.maxsize) -> ReplayRule:
 def _play(one: Replay, rule: ReplayRule, order: Callable[[Ints], Ints] = lambda pods: pods) -> Placed:
     recording = one.recording
     began = time.perf_counter()
-    playback = play(recording, rule, seed=one.seed, order=order)
+    running = TogetherCluster if isinstance(rule, ByCurvesTogether) else RunningCluster
+    playback = play(recording, rule, seed=one.seed, order=order, running=running)
     seconds = time.perf_counter() - began
     share = shares(playback.node_load(recording), recording.capacity)
     figures = figures_of(share, playback.unplaced, {}, recording.hot, recording.assumed)

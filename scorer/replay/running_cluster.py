@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from base.arrays import AnyFloats, Floats, Ints
 from base.progress import Progress, silent
 from forecast.history import Placements
-from scorer.replay.placed_together import PlacesTogether
 from scorer.replay.recording import Recording
 from scorer.replay.replay_rules import ReplayedPod, ReplayRule, ReplayState
 
@@ -61,18 +60,10 @@ class RunningCluster:
         live = recording.live[pods] if slot == 0 else self._live_of_services(slot)[recording.service[pods]]
         state.expect(np.bincount(recording.service[pods], minlength=recording.n_services).astype(np.float64))
         self._rule.observe(slot, state)
-        together = self._rule if isinstance(self._rule, PlacesTogether) else None
-        placed: list[ReplayedPod] = []
         for pod, uses in zip(pods.tolist(), live, strict=True):
             pending = self._pending(pod, uses)
             self._add(pending, self._rule.choose(pending, state.feasible(pending), state))
-            placed.append(pending)
             on_placed()
-            if together is not None and len(placed) == together.batch:
-                self._rearrange(placed[-together.most :], together)
-                placed = []
-        if placed and together is not None:
-            self._rearrange(placed[-together.most :], together)
 
     def put(self, pod: int, node: int, slot: int) -> None:
         """Run the pod on this node, whatever the rule would choose."""
@@ -94,15 +85,6 @@ class RunningCluster:
         self._running[pod.index] = pod
         self.state.add(pod, node)
         self._rule.added(pod, node)
-
-    def _rearrange(self, placed: Sequence[ReplayedPod], rule: PlacesTogether) -> None:
-        """Seat pods that have just been placed where the rule wants them once it has seen all of them."""
-        nodes = self.node[[pod.index for pod in placed]]
-        for pod, before, node in zip(placed, nodes.tolist(), rule.rearrange(placed, nodes, self.state), strict=True):
-            if node != before:
-                self.state.live_usage[before] -= pod.live
-                self.take(pod.index)
-                self._add(pod, int(node))
 
     def _measured(self, slot: int) -> tuple[Floats, Floats]:
         """Usage of the nodes in a slot that is over, (n_nodes, n_resources), and the pods there, (n_nodes, n_services).
@@ -182,12 +164,13 @@ def play(
     order: Callable[[Ints], Ints] = lambda pods: pods,
     progress: Progress = silent,
     stage: str = "replay",
+    running: type[RunningCluster] = RunningCluster,
 ) -> Playback:
     """Let `rule` place every pod of the recording. The order of pods depends on `seed` alone.
 
     order : from the pods of a half hour, shuffled, to the same in the order in which they are placed
     """
-    cluster, n_pods = RunningCluster(recording, rule), len(recording.service)
+    cluster, n_pods = running(recording, rule), len(recording.service)
     done = 0
 
     def on_placed() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from base.arrays import Ints
+from benchmarks.replay_together import ByCurvesTogether, TogetherCluster
 from forecast.hot_share import HOT_SHARE
-from scorer.replay.placed_together import ByCurvesTogether
 from scorer.replay.preparation import Prepared, by_curves, prepare
 from scorer.replay.replay_rules import ReplayedPod, ReplayState
-from scorer.replay.running_cluster import Playback, RunningCluster, play
+from scorer.replay.running_cluster import Playback, play
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import small_cluster
 
@@ -42,7 +42,7 @@ def expected_cost(prepared: Prepared, playback: Playback) -> float:
 def test_pods_change_places_only_if_the_expected_peaks_are_lower_then(prepared: Prepared, seed: int) -> None:
     recording = prepared.recording
     alone = play(recording, by_curves(recording, prepared.forecasts["forecast"]), seed=seed)
-    at_once = play(recording, together(prepared), seed=seed)
+    at_once = play(recording, together(prepared), seed=seed, running=TogetherCluster)
     assert (at_once.node >= 0).all()
     np.testing.assert_allclose(at_once.node_load(recording).sum(axis=0), alone.node_load(recording).sum(axis=0), 1e-5)
     changed = (alone.node != at_once.node)[recording.birth == 0].any()
@@ -59,7 +59,7 @@ def test_only_pods_of_the_release_move_and_those_of_each_batch_once(prepared: Pr
         order[len(order)] = pods
         return pods
 
-    some = play(recording, together(prepared, most=8), seed=0, order=noted)
+    some = play(recording, together(prepared, most=8), seed=0, order=noted, running=TogetherCluster)
     moved = np.flatnonzero((some.node != alone.node) & (recording.birth == 0))
     assert len(moved) > 0 and set(moved.tolist()) <= set(order[0][-8:].tolist())
     recording, sizes = prepared.recording, list[int]()
@@ -70,7 +70,7 @@ def test_only_pods_of_the_release_move_and_those_of_each_batch_once(prepared: Pr
             return super().rearrange(pods, nodes, state)
 
     rule = Noting(prepared.forecasts["forecast"], recording.capacity, batch=5, spreads=True)
-    cluster = RunningCluster(recording, rule)
+    cluster = TogetherCluster(recording, rule)
     born = cluster.born(0)
     cluster.place(born, 0)
     assert sizes == [5] * (len(born) // 5) + [len(born) % 5] * (len(born) % 5 > 0)
