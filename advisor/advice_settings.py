@@ -27,7 +27,7 @@ class AdviseLease(LeaseOptions):
     retry_period: Duration = Field(default=0.5, gt=0)
 
     name: str = Field(default="forecast-scheduler-advisor", min_length=1)
-    """Name of the Lease: the same for all replicas and for the webhook."""
+    """Name of the Lease, which the webhook reads, too."""
 
 
 class AdvisedLoop(ScheduleSettings):

@@ -101,7 +101,7 @@ class AutoscaleLease(LeaseOptions):
     """Which of several replicas writes."""
 
     name: str = Field(default="forecast-scheduler-autoscaler", min_length=1)
-    """Name of the Lease: the same for all replicas."""
+    """Name of the Lease."""
 
 
 class ExternalMetricsServing(ServerOptions):

@@ -245,7 +245,7 @@ class RebalanceLease(LeaseOptions):
     """Which of several replicas plans and moves."""
 
     name: str = Field(default="forecast-scheduler-rebalancer", min_length=1)
-    """Name of the Lease: the same for all replicas."""
+    """Name of the Lease."""
 
 
 class RebalanceServing(ServingOptions):

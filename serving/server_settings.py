@@ -20,22 +20,22 @@ class ServerOptions(SettingGroup):
     """0: any free one, which is printed; `--port`."""
 
     probe_port: int | None = Field(default=None, ge=0, le=65_535)
-    """Port on which a thread of its own answers /healthz as well, without TLS or tokens. None: `port` only."""
+    """Second port for /healthz, without TLS and tokens. None: there is none."""
 
     tls_cert: Path | None = None
-    """PEM file with the server's certificate, read again when it changes. None: plain HTTP; `--tls-cert`."""
+    """PEM file of the certificate, read again when it changes. None: plain HTTP; `--tls-cert`."""
 
     tls_key: Path | None = None
-    """PEM file with its key. None: the file of the certificate holds it; `--tls-key`."""
+    """PEM file of its key. None: in that of the certificate; `--tls-key`."""
 
     client_ca: Path | None = None
-    """PEM file: clients must show a certificate that one of these authorities signed (mTLS); `--client-ca`."""
+    """PEM file of authorities, one of which must have signed a client's certificate (mTLS); `--client-ca`."""
 
     client_names: tuple[str, ...] = ()
-    """Common names; a client's certificate must have one of them. Empty: any certificate that `client_ca` signed."""
+    """Common names, one of which a client's certificate must have. Empty: any."""
 
     drain: Duration = Field(default=0, ge=0)
-    """Time of serving on after SIGTERM, while /readyz says no, until load balancers have noticed."""
+    """Time of serving on after SIGTERM, while /readyz says no."""
 
     shutdown: ClassVar[float] = 15
     """Seconds that requests in flight may take after that: half of the 30 s that a pod has by default."""
@@ -56,36 +56,32 @@ class ServerOptions(SettingGroup):
 
 
 class ServingOptions(ServerOptions):
-    """Where the services listen, who may ask, and how much. A command that differs has the same keys under
-    COMMAND.serving."""
+    """Where the services listen, who may ask, and how much (docs/operate/security.md). A command that differs has the
+    same keys under COMMAND.serving."""
 
     group: ClassVar[str] = "serving"
     """Where these settings stand, for messages."""
 
     token_files: tuple[Path, ...] = ()
-    """Files of bearer tokens, one per line, each of which is valid; read again when they change. Empty: no token is
-    asked for; `--token-file`."""
+    """Files of bearer tokens, one a line, read again when they change. Empty: clients need none; `--token-file`."""
 
     kubernetes_auth: bool = False
-    """Admit clients with a token of the cluster if RBAC allows verb and path (docs/operate/security.md)."""
+    """Admit clients with a token of the cluster whom RBAC allows verb and path."""
 
     kubernetes_audiences: tuple[str, ...] = ()
-    """Audiences, of which such a token must name one. Empty: the API server's own."""
+    """Audiences, one of which such a token must have. Empty: the API server."""
 
     anonymous: bool = False
-    """Listen beyond this machine although no client shows a token or certificate: everyone who reaches the port may
-    ask."""
+    """Listen beyond this machine although clients show neither token nor certificate."""
 
     metrics_open: bool = False
     """Answer /metrics without a token."""
 
     allowed_hosts: tuple[str, ...] = ()
-    """Host names, without port, by which clients ask, for instance an ingress'. Empty: any; on a loopback address
-    localhost only (docs/operate/security.md)."""
+    """Host names by which clients ask, for instance an ingress'. Empty: any; on a loopback address localhost."""
 
     max_body_bytes: int = Field(default=3 * 2**20, gt=0)
-    """Largest request, counted while reading. All bodies together get 8 times as much memory, those of one address 4
-    times."""
+    """Largest request. All together get 8 times as much memory, those of one address 4 times."""
 
     max_concurrent: int = Field(default=256, gt=0)
     """Requests at work at once; more get 503. Probes are always answered."""

@@ -24,12 +24,11 @@ class TenantOptions(SettingGroup):
     """Heed ElasticQuotas. If false, they limit no pod, and tenants have no queue."""
 
     pool: QuotaPool = QuotaPool.GUARANTEED
-    """What tenants may use in all. guaranteed: the sum of min of the top quotas. nodes: what nodes can allocate, less
-    requests of pods without a quota."""
+    """What tenants may use in all: the sum of min of the top quotas, or what nodes have left beside pods without a
+    quota."""
 
     by_forecast: bool = True
-    """Lend only what the forecast leaves to the owner while the borrower runs. If false, or without a forecast, all
-    that is idle is lent."""
+    """Lend only what the owner is not expected to need. If false, or without a forecast, all that is idle."""
 
     longest_loan: Duration = Field(default=86_400, gt=0, le=172_800)
     """How far ahead the owner's need counts for a pod that does not end."""
@@ -41,4 +40,4 @@ class TenantOptions(SettingGroup):
     """Evict pods that borrow. If false, lent quota returns only as they end."""
 
     fair: bool = True
-    """Pods of tenants wait in a queue of their own: the tenant that uses least of its min goes first."""
+    """Pods of tenants have a queue of their own: who uses least of its min goes first."""

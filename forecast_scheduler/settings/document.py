@@ -98,9 +98,8 @@ class Settings(SettingGroup):
     """All settings. Options of a command win over these."""
 
     hot_share: float = Field(default=HOT_SHARE, gt=0, le=1)
-    """A node is hot above this share of its capacity: for commands, page, replay, capacity, requests, rebalancer,
-    alerts and dashboards. It is also the default of `rebalance.unforeseen.share` and
-    `schedule.colocation.ceiling`."""
+    """Share of its capacity above which all commands, alerts and dashboards call a node hot. Default of
+    `rebalance.unforeseen.share` and `schedule.colocation.ceiling`."""
 
     excluded: ExcludedOptions = Field(default_factory=ExcludedOptions)
 
@@ -108,20 +107,17 @@ class Settings(SettingGroup):
     """Local times in which running pods may be moved or resized, such as ["Mon-Fri 22:00-06:00"]. Empty: always."""
 
     history: str | None = None
-    """Directory of the history, with usage.parquet and its neighbours, if `--history` is not given. A history that
-    grows from Prometheus may be any fsspec URL."""
+    """Directory of the history, also any fsspec URL if `train` lets it grow; `--history`."""
 
     time_zone: str | None = None
-    """IANA name, for instance Europe/Berlin. Local half hours and days are cut by it. None: what history.json says,
-    else UTC."""
+    """Time zone of days and half hours, for instance Europe/Berlin. None: what history.json says, else UTC."""
 
     holiday_country: Country | None = None
-    """Country whose public holidays have a profile of their own: ISO code, if needed with a subdivision (DE, DE-BY).
-    Several as a list or as DE,US: each service learns which of them it follows. None: what history.json says, else
-    none."""
+    """Country whose holidays have a profile of their own: DE, or with its part DE-BY. Of several, as [DE, US], each
+    service learns which it follows. None: what history.json says."""
 
     log_format: Literal["text", "json"] = "text"
-    """Lines of the log on standard error: for people, or one JSON object a line; `--log-format` before the command."""
+    """Log lines for people, or one JSON object a line; `--log-format` before the command."""
 
     serving: ServingOptions = Field(default_factory=ServingOptions)
     leader_election: LeaderElectionOptions = Field(default_factory=LeaderElectionOptions)
@@ -132,14 +128,12 @@ class Settings(SettingGroup):
     models: ModelsSettings = Field(default_factory=ModelsSettings)
 
     events: Path | None = None
-    """File (YAML) of days that you expect to differ, past and to come, with an expected factor if you know one;
-    `--events` of train, backtest and replay (docs/operate/train.md). None: events.yaml of the history, if there is
-    one."""
+    """YAML file of days that differ, past and to come (docs/operate/train.md); `--events`. None: events.yaml of the
+    history."""
 
     moved: Path | None = None
-    """File (YAML) of services that had another name or came from another cluster, whose past is learned from;
-    `--moved` of train, backtest and replay (docs/operate/train.md). None: moved.yaml of the history, if there is one.
-    """
+    """YAML file of services that had another name or cluster (docs/operate/train.md); `--moved`. None: moved.yaml of
+    the history."""
 
     prometheus: PrometheusOptions = Field(default_factory=PrometheusOptions)
     train: TrainSettings = Field(default_factory=TrainSettings)
@@ -157,8 +151,7 @@ class Settings(SettingGroup):
     webhook: WebhookOptions = Field(default_factory=WebhookOptions)
 
     plugins: dict[str, PluginOptions] = Field(default_factory=dict)
-    """Plugins of other packages, by the name of their entry point (docs/extend/plugins.md). What is not named here is
-    not loaded."""
+    """Plugins to load, by the name of their entry point (docs/extend/plugins.md)."""
 
     @field_validator("change_windows")
     @classmethod

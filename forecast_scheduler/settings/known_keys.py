@@ -93,8 +93,8 @@ def _repeated(path: str, repeated: FieldInfo, text: str) -> Iterator[KnownKey]:
     }
     defaults = ", ".join(f"{name}: {value}" for name, value in differing.items())
     taken = SHARED[shared][path]
-    of_shared = f"; of `{shared}` itself {', '.join(f'`{one}`' for one in taken)} count" if taken else ""
-    meaning = f"Keys of `{shared}` that differ here{of_shared}. {text}".strip()
+    of_shared = f", of which it takes over {', '.join(f'`{one}`' for one in taken)} only" if taken else ""
+    meaning = f"Overrides `{shared}`{of_shared}. {text}".strip()
     yield KnownKey(path, f"`{{{defaults}}}`" if defaults else f"`{shared}`", "", meaning)
     texts = group.texts()
     for name, field in own.items():

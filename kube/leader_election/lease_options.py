@@ -18,16 +18,16 @@ class LeaderElectionOptions(SettingGroup):
     """
 
     enabled: bool = True
-    """Take the Lease before anything is written. If false, only one replica may run; `--leader-elect`."""
+    """Write only with the Lease. If false, only one replica may run; `--leader-elect`."""
 
     namespace: str = Field(default="forecast-scheduler", min_length=1)
     """Namespace of the Leases."""
 
     duration: Duration = Field(default=10, ge=1)
-    """A Lease that is not renewed for this time is taken over. Whole seconds, above `renew_deadline`."""
+    """Age at which another replica takes over the Lease. Whole seconds, above `renew_deadline`."""
 
     renew_deadline: Duration = Field(default=7, gt=0)
-    """A leader that could not renew for this time writes nothing any more. Above 1.2 times `retry_period`."""
+    """Age at which the leader stops writing. Above 1.2 times `retry_period`."""
 
     retry_period: Duration = Field(default=1, gt=0)
     """Time between two tries to take or renew the Lease."""
@@ -49,4 +49,4 @@ class LeaseOptions(LeaderElectionOptions):
     """Leader election by one Lease."""
 
     name: str = Field(default="forecast-scheduler", min_length=1)
-    """Name of the Lease: the same for all replicas, another one for other scheduler names."""
+    """Name of the Lease; another one for other scheduler names."""

@@ -8,7 +8,7 @@ from base.setting_group import SettingGroup
 
 
 class DecisionOptions(SettingGroup):
-    """What is written down of each decision (docs/start/shadow.md). A command that differs has the same keys under
+    """What is written of each decision (docs/start/shadow.md). A command that differs has the same keys under
     COMMAND.decisions."""
 
     log: str | None = None
