@@ -6,12 +6,12 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from base.errors import InputError
-from base.setting_group import Duration, SettingGroup
+from base.setting_group import SettingGroup
 from placement.gate_exemptions import AdviceMode
 from serving.remote_service import RemoteServiceOptions
 from serving.server_settings import ServingOptions
@@ -96,22 +96,10 @@ class CertificateOptions(SettingGroup):
     names: tuple[str, ...] = ()
     """Further DNS names and IP addresses that the certificate is good for, where a URL is called instead."""
 
-    every: Duration = Field(default=60, gt=0)
-    """Time between two looks at Secret and caBundle."""
+    every: ClassVar[float] = 60.0
+    """Seconds between two looks at Secret and caBundle."""
 
-    lifetime: Duration = Field(default=30 * 86_400, gt=0)
-    """Lifetime of the certificate; replaced after two thirds of it."""
-
-    authority_lifetime: Duration = Field(default=365 * 86_400, gt=0)
-    """Lifetime of the authority that signs it; replaced after two thirds of it. At least three times `lifetime` and
-    `ahead` together."""
-
-    ahead: Duration = Field(default=86_400, ge=0)
-    """A new authority is in the caBundle for this time before it signs."""
-
-    settle: Duration = Field(default=10, ge=0)
-    """An authority must have been in the caBundle for this time before a certificate of it is shown: the API servers
-    need a moment to notice."""
+    lifetimes: ClassVar[Lifetimes] = Lifetimes()
 
     @field_validator("webhook_configuration")
     @classmethod
@@ -133,24 +121,6 @@ class CertificateOptions(SettingGroup):
                 raise ValueError(f"{name!r} is neither a DNS name nor an IP address: correct the certificate's names")
         # As they are read back from a certificate: else it would never be good for them.
         return tuple(map(canonical, names))
-
-    @model_validator(mode="after")
-    def _can_be_signed(self) -> Self:
-        try:
-            self.lifetimes  # noqa: B018  checked where they are made
-        except InputError as error:
-            raise ValueError(str(error)) from None
-        return self
-
-    @property
-    def lifetimes(self) -> Lifetimes:
-        """All four, as spans of time."""
-        return Lifetimes(
-            serving=timedelta(seconds=self.lifetime),
-            authority=timedelta(seconds=self.authority_lifetime),
-            ahead=timedelta(seconds=self.ahead),
-            settle=timedelta(seconds=self.settle),
-        )
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -187,8 +157,8 @@ class AdvisorOptions(RemoteServiceOptions):
     url: str | None = None
     """For instance http://forecast-scheduler-advisor.forecast-scheduler:8890. None: pods prefer nothing."""
 
-    timeout: Duration = Field(default=0.3, gt=0, le=5)
-    """A pod about which there is no answer by then is created without preferences."""
+    timeout: ClassVar[float] = 0.3
+    """Seconds after which a pod about which there is no answer is created without preferences: its creation waits."""
 
 
 class AdviceGateOptions(SettingGroup):
@@ -204,9 +174,9 @@ class AdviceGateOptions(SettingGroup):
     scheduler_names: list[str] = Field(default_factory=lambda: ["default-scheduler"], min_length=1)
     """schedulerNames of the kube-scheduler that is advised; pods of others are left alone."""
 
-    alive_for: Duration = Field(default=2, ge=1, le=60)
-    """An advisor that has not renewed its Lease for this time counts as dead: new pods are not held. It renews it twice
-    a second."""
+    alive_for: ClassVar[float] = 2.0
+    """An advisor that has not renewed its Lease for so many seconds counts as dead: new pods are not held. It renews it
+    twice a second."""
 
     advisor: AdvisorOptions = Field(default_factory=AdvisorOptions)
 
@@ -230,8 +200,8 @@ class WebhookOptions(SettingGroup):
 
     serving: WebhookServing = Field(default_factory=WebhookServing)
 
-    receive_timeout: Duration = Field(default=5, gt=0)
-    """A body must have arrived by then."""
+    receive_timeout: ClassVar[float] = 5.0
+    """Seconds until a body must have arrived."""
 
     statuses: bool = True
     """Write the statuses of templates and bindings, and watch pods for the figures in them."""

@@ -32,6 +32,7 @@ from forecast.hot_share import HOT_SHARE
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from testing.clusters.large_cluster import large_cluster
+from testing.constants import with_constants
 from testing.processes.process_figures import resident_bytes
 
 _SERVICES_ASKED = 50
@@ -55,7 +56,7 @@ def serve(options: argparse.Namespace) -> None:
     nodes, pods = made.nodes, made.pods
     del made  # the model comes from the registry, as it would
     scorer = Scorer(
-        ScorerOptions(model_every=1.0, overview_every=60.0, self_check_every=0),
+        with_constants(ScorerOptions(), model_every=1.0, self_check_every=1e9),
         source=StateSource(lambda: (True, None, {})),
     )
     scorer.tables.replace(Kind.NODES, nodes)

@@ -29,6 +29,7 @@ from cluster.water_level import WaterLevels, next_stack_weight, water_level
 from scorer.scores.least_allocated import least_allocated_score
 from scorer.scores.most_allocated import most_allocated_score
 from scorer.scores.spread_or_stack import spread_or_stack_score
+from testing.constants import with_constants
 
 GIB = 1024.0**3
 NODE = np.array([32.0, 128 * GIB])
@@ -150,7 +151,7 @@ def main() -> None:
     print(f"{'hysteresis':16}{'movement of the weight':>24}")
     for hysteresis in (0.0, levels.hysteresis):
         moved = [
-            movement(levels.replace(hysteresis=hysteresis), arguments.nodes, np.random.default_rng(seed))
+            movement(with_constants(levels, hysteresis=hysteresis), arguments.nodes, np.random.default_rng(seed))
             for seed in range(arguments.seeds)
         ]
         print(f"{hysteresis:<16g}{np.median(moved):24.2f}")

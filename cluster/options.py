@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -11,20 +13,20 @@ from cluster.runs.expected import DEFAULT_RUN
 from cluster.water_level import Stacking
 
 
-class Ladder(SettingGroup):
-    """How long the scorer's inputs may be relied on (docs/use/scorer.md)."""
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """How long the scorer's inputs may be relied on, in seconds (docs/use/scorer.md).
 
-    fresh_model: Duration = Field(default=36 * 3600, gt=0)
-    """Up to this age the model was made for today."""
+    fresh_model  : up to this age the model was made for today: a night may be late by half a day
+    oldest_model : a model older than this does not enter scores: two weeks have passed it by
+    fresh_usage  : for this time a node's last measurement says what it uses now
+    oldest_state : for this time the cluster as last heard of resembles the real one
+    """
 
-    oldest_model: Duration = Field(default=14 * 86_400, gt=0)
-    """A model older than this does not enter scores."""
-
-    fresh_usage: Duration = Field(default=300, gt=0)
-    """For this time a node's last measurement says what it uses now."""
-
-    oldest_state: Duration = Field(default=900, gt=0)
-    """For this time the cluster as last heard of resembles the real one."""
+    fresh_model: float = 36 * 3600
+    oldest_model: float = 14 * 86_400
+    fresh_usage: float = 300
+    oldest_state: float = 900
 
 
 class KnowledgeOptions(SettingGroup):
@@ -33,7 +35,7 @@ class KnowledgeOptions(SettingGroup):
     default_run: Duration = Field(default=DEFAULT_RUN, ge=1, le=366 * 86_400)
     """How long a pod of a job runs of which nothing is known, in all commands (docs/use/jobs.md)."""
 
-    ladder: Ladder = Field(default_factory=Ladder)
+    ladder: ClassVar[Ladder] = Ladder()
 
 
 class TableOptions(KnowledgeOptions):

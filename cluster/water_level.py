@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -33,8 +33,8 @@ class WaterLevels(SettingGroup):
     """Share of the pool requested from which pods are stacked. Between both levels the preference goes over
     linearly."""
 
-    hysteresis: Share = 0.05
-    """How far the share has to fall before stacking gives way."""
+    hysteresis: ClassVar[float] = 0.05
+    """Share by which the pool has to empty before stacking gives way: a few pods that come and go change nothing."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

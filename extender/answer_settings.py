@@ -24,21 +24,22 @@ class AnswerOptions(SettingGroup):
     shadow: bool = False
     """Compute and write down what would have been advised, and answer neutrally; `--shadow`."""
 
-    score_per_point: float = Field(default=0.2, gt=0, le=100)
-    """With the default weights: percent of a node's capacity that one point stands for."""
+    score_per_point: ClassVar[float] = 0.2
+    """Percent of a node's capacity that one point stands for, with the default weights: ten points, the most that an
+    extender may give, are 2 %. Smaller ones give up more of kube-scheduler's spreading (docs/use/extender.md)."""
 
     weight: int = Field(default=1, ge=1)
     """Weight of the extender in the KubeSchedulerConfiguration. By it the extender predicts which node kube-scheduler
     will take.
     """
 
-    longest_reply: int = Field(default=500, ge=0)
-    """Nodes named in a reply to /prioritize: the best and the worst; others get 0 points. 0: all that differ from 0."""
+    longest_reply: ClassVar[int] = 500
+    """Nodes named in a reply to /prioritize, the best and the worst; others get 0 points. kube-scheduler decodes a
+    longer one more slowly than we make it. 0: all that differ from 0."""
 
-    charge: Duration = Field(default=10, ge=0, le=60)
-    """How long the node expected to be taken is charged for a pod whose binding is not seen. It must outlast the time
-    that a busy API server takes to show a binding.
-    """
+    charge: ClassVar[float] = 10.0
+    """Seconds for which the node expected to be taken is charged for a pod whose binding is not seen. It outlasts the
+    time that a busy API server takes to show a binding."""
 
 
 class ExtenderServing(ServingOptions):
@@ -63,14 +64,14 @@ class ExtenderServiceOptions(SettingGroup):
     deadline: Duration = Field(default=0.2, gt=0)
     """Past it the answer to /filter, /prioritize and /preempt is neutral: all nodes pass, all get 0 points."""
 
-    receive_timeout: Duration = Field(default=5, gt=0)
-    """A body must have arrived by then."""
+    receive_timeout: ClassVar[float] = 5.0
+    """Seconds until a body must have arrived."""
 
-    threads: int = Field(default=2, gt=0)
+    threads: ClassVar[int] = 2
     """Threads that answer those three at once. One scheduler asks one question at a time."""
 
-    bind_timeout: Duration = Field(default=4, gt=0)
-    """/bind is answered by then. Must be below the extender's httpTimeout, which is 5 s unless configured."""
+    bind_timeout: ClassVar[float] = 4.0
+    """Seconds until /bind is answered: below the extender's httpTimeout, which is 5 s unless configured."""
 
-    bind_threads: int = Field(default=32, gt=0)
+    bind_threads: ClassVar[int] = 32
     """Bindings under way at once: kube-scheduler binds many pods at a time."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Final, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
-from base.setting_group import Duration, Off, SettingGroup, check_names
+from base.setting_group import Off, SettingGroup, check_names
 from kube.objects.labels import is_qualified_name
 from kube.objects.pod_shape import IDENTITY_LABELS
 from placement.card_names import TYPE_LABELS
@@ -35,9 +35,9 @@ class TopologyOptions(SettingGroup):
     node_topologies: bool = True
     """Read NodeResourceTopology objects, if they are installed."""
 
-    settle: Duration = Field(default=120, ge=0)
-    """Time after the start of a pod from which what its node publishes is taken to include the pod, even if nothing was
-    published since. Twice as long as exporters wait at most by default."""
+    settle: ClassVar[float] = 120.0
+    """Seconds after the start of a pod from which what its node publishes is taken to include the pod, even if nothing
+    was published since. Twice as long as exporters wait at most by default."""
 
 
 class Borrow(Enum):
@@ -131,16 +131,6 @@ class CardOptions(SettingGroup):
     rare_types: tuple[str, ...] = ()
     """Types that are always the scarcest, whatever the cluster says."""
 
-    rare_from: float = Field(default=0.8, gt=0, le=1)
-    """Scarcity from which on a type is rare, with `protection: hard`."""
-
-    band: float = Field(default=0.8, ge=0.01, le=1)
-    """Width of a class of scarcity: types of one class are the same to pods that name none. Wide, so that there are two
-    classes: among few nodes fragmentation has little choice."""
-
-    half_life: Duration = Field(default=21_600, gt=0)
-    """Time after which what was wanted once, and no longer is, counts half."""
-
     without_cards: Annotated[Protection, Off] = Protection.SOFT
     """Protection of nodes with cards from pods that ask for none. off: as any other node. soft: these nodes come last.
     hard: these nodes are not for such pods."""
@@ -148,7 +138,17 @@ class CardOptions(SettingGroup):
     even: Annotated[Even, Off] = Even.NAMED
     """Pods for which the pressure of types is kept even: none, those that name several types, or all."""
 
-    pressure_band: float = Field(default=0.2, ge=0, le=1)
+    rare_from: ClassVar[float] = 0.8
+    """Scarcity from which on a type is rare, with `protection: hard`."""
+
+    band: ClassVar[float] = 0.8
+    """Width of a class of scarcity: types of one class are the same to pods that name none. Wide, so that there are two
+    classes: among few nodes fragmentation has little choice."""
+
+    half_life: ClassVar[float] = 21_600.0
+    """Seconds after which what was wanted once, and no longer is, counts half."""
+
+    pressure_band: ClassVar[float] = 0.2
     """Difference of pressure that does not matter: share of its supply by which one type may be wanted more than
     another before the other one comes first."""
 
@@ -197,6 +197,10 @@ class NodeRuleOptions(SettingGroup):
     """Machine groups with owners (docs/use/node-rules.md)."""
 
     topology: TopologyOptions = Field(default_factory=TopologyOptions)
+
+    highest_peaks: dict[str, Annotated[float, Field(gt=0, le=10)]] = Field(default_factory=dict)
+    """By resource: share of capacity that a node's predicted peak must not pass with the pod, for instance
+    {cpu: 0.9}."""
 
     @model_validator(mode="after")
     def _groups_with_names(self) -> Self:

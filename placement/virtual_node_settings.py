@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
@@ -65,17 +65,11 @@ class Provider(SettingGroup):
     start_timeout: Duration = Field(default=300, gt=0)
     """A pod that has not started after this time is taken back."""
 
-    backoff_initial: Duration = Field(default=30, gt=0)
-    """Time without pods after a failure; twice as long after every further one."""
+    backoff_initial: ClassVar[float] = 30.0
+    """Seconds without pods after a failure; twice as long after every further one."""
 
-    backoff_longest: Duration = Field(default=600, gt=0)
-    """Where doubling ends; at least `backoff_initial`."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.backoff_longest < self.backoff_initial:
-            raise ValueError("backoff_longest must be at least backoff_initial")
-        return self
+    backoff_longest: ClassVar[float] = 600.0
+    """Seconds where doubling ends."""
 
     @property
     def most_memory_bytes(self) -> float | None:

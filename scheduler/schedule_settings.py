@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -12,8 +12,6 @@ from scheduler.loop_settings import GangOptions, PreemptionOptions, QueueOptions
 from scheduler.quota_queues.quota_queue_settings import FairOptions
 from serving.server_settings import ServingOptions
 from tenants.tenant_settings import TenantOptions
-
-Share = Annotated[float, Field(gt=0, le=10)]
 
 
 class ScheduleServing(ServingOptions):
@@ -68,9 +66,6 @@ class LoopSettings(QueueOptions, FairOptions):
     score_per_point: ClassVar[float] = 0.2
     """Percent of a node's capacity that counts 10 points in kube-scheduler's scores, with the default weights: the 100
     points that one of its scores gives at most are 2 % of a node."""
-
-    highest_peaks: dict[str, Share] = Field(default_factory=dict)
-    """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
 
     gangs: GangOptions = Field(default_factory=GangOptions)
     preemption: PreemptionOptions = Field(default_factory=PreemptionOptions)

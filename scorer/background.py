@@ -46,13 +46,8 @@ class ScorerBackground:
             PeriodicTask(
                 "overview", options.overview_every, scorer.tables.refresh_overview, largest_share=_LARGEST_SHARE
             ),
+            PeriodicTask("self-check", options.self_check_every, scorer.self_check, after=lambda: scorer.tables.synced),
         ]
-        if options.self_check_every > 0:
-            self._jobs.append(
-                PeriodicTask(
-                    "self-check", options.self_check_every, scorer.self_check, after=lambda: scorer.tables.synced
-                )
-            )
         if models is not None:
             scorer.tables.expect_model()
             # A model put in place before the cluster is read would have to follow every pod of it one by one.

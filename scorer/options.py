@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from base.setting_group import Duration
@@ -13,20 +15,20 @@ from scorer.scores.score_settings import ScoreOptions
 class ScoringOptions(KnowledgeOptions):
     """What the scorer computes, and how often."""
 
-    usage_every: Duration = Field(default=30, ge=1)
-    """Time between two measurements of the usage of all nodes."""
+    usage_every: Duration = Field(default=30, ge=1, le=150)
+    """Time between two measurements of the usage of all nodes. A measurement counts for 5 minutes."""
 
-    model_every: Duration = Field(default=30, ge=1)
-    """Time between two looks for a new model."""
+    model_every: ClassVar[float] = 30.0
+    """Seconds between two looks for a new model, each a read of one small file."""
 
-    overview_every: Duration = Field(default=60, ge=1)
-    """Time between two computations of the peaks of all nodes for page and metrics."""
+    overview_every: ClassVar[float] = 60.0
+    """Seconds between two computations of the peaks of all nodes for page and metrics: as often as Prometheus reads."""
 
-    scale_out_every: Duration = Field(default=300, ge=1)
-    """Time after which room for replicas still to come is shared out anew."""
+    scale_out_every: ClassVar[float] = 300.0
+    """Seconds after which room for replicas still to come is shared out anew."""
 
-    self_check_every: Duration = Field(default=3600, ge=0)
-    """Time between two comparisons of the tables with a rebuild. 0: only when /v1/self-check is asked."""
+    self_check_every: ClassVar[float] = 3600.0
+    """Seconds between two comparisons of the tables with a rebuild."""
 
     scores: ScoreOptions = Field(default_factory=ScoreOptions)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from types import new_class
 from typing import Any, ClassVar, TypeVar
@@ -32,6 +33,8 @@ def with_constants(options: Options, **values: Any) -> Options:
     for name in values:
         if name not in made.__class_vars__:
             raise KeyError(f"{made.__name__} has no constant {name!r}")
+    if not values:
+        return options.replace(**settings)
     annotations = dict.fromkeys(values, ClassVar[Any])
     body = {"__module__": made.__module__, "__annotations__": annotations, **values}
     other: type[Options] = new_class(made.__name__, (made,), exec_body=lambda space: space.update(body))
@@ -49,8 +52,8 @@ def _split(values: Mapping[str, Any], group: type[SettingGroup], constants: Cons
     for key, value in values.items():
         inner = group_in(group.model_fields[key].annotation) if key in group.model_fields else None
         if key in group.__class_vars__:
-            place = constants.setdefault(f"{group.__module__}:{group.__name__}", {})
-            place[key] = duration_seconds(value) if isinstance(value, str) else value
+            owner = next(one for one in group.__mro__ if key in vars(one))  # other groups may have it from there, too
+            constants.setdefault(f"{owner.__module__}:{owner.__name__}", {})[key] = _seconds(value)
         elif inner is None:
             left[key] = value
         elif isinstance(value, Mapping):
@@ -62,13 +65,20 @@ def _split(values: Mapping[str, Any], group: type[SettingGroup], constants: Cons
     return left
 
 
+def _seconds(value: Any) -> Any:
+    """Durations as numbers, also in a constant that is a dataclass."""
+    if isinstance(value, Mapping):
+        return {name: _seconds(one) for name, one in value.items()}
+    return duration_seconds(value) if isinstance(value, str) else value
+
+
 def set_constants(constants: Constants) -> None:
     """Set them for this process."""
     for place, values in constants.items():
         module, _, name = place.partition(":")
         group = getattr(import_module(module), name)
         for key, value in values.items():
-            setattr(group, key, value)
+            setattr(group, key, replace(getattr(group, key), **value) if isinstance(value, Mapping) else value)
 
 
 def main() -> None:

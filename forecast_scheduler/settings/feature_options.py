@@ -76,7 +76,7 @@ def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
     options = FilterOptions(
         domain=ours.domain,
         shared=tuple(ours.share_nodes),
-        highest_peaks=ours.highest_peaks,
+        highest_peaks=rules.highest_peaks,
         groups=rules.machine_groups,
         cards=rules.cards,
         devices=rules.devices,
@@ -111,7 +111,6 @@ def schedule_service_options(settings: Settings, serving: ServingOptions | None 
     scorer = settings.scorer
     return ScorerServiceOptions(
         serving=serving or settings.schedule.serving,
-        deadline=scorer.deadline,
         node_metrics=scorer.node_metrics,
         service_metrics=scorer.service_metrics,
     )
@@ -141,7 +140,7 @@ def filter_options(whole: Settings) -> FilterOptions:
     return FilterOptions(
         domain=settings.domain,
         daemons=tuple(settings.daemon_schedulers),
-        highest_peaks=settings.highest_peaks,
+        highest_peaks=rules.highest_peaks,
         standard=tuple(settings.standard_filters),
         predicts=settings.scorer.url is None,
         groups=rules.machine_groups,

@@ -5,7 +5,7 @@ of policies is.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -61,9 +61,6 @@ class TrainSettings(SettingGroup):
         return path
 
 
-Share = Annotated[float, Field(gt=0, le=10)]
-
-
 class ExtenderSettings(ExtenderServiceOptions, AnswerOptions):
     """How `extender` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
 
@@ -81,9 +78,6 @@ class ExtenderSettings(ExtenderServiceOptions, AnswerOptions):
 
     standard_filters: list[str] = Field(default_factory=list)
     """Filters of kube-scheduler to run once more, by plugin name; it has run its own before it asks."""
-
-    highest_peaks: dict[str, Share] = Field(default_factory=dict)
-    """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
 
     scorer: RemoteScorerOptions = Field(default_factory=RemoteScorerOptions)
     decisions: DecisionOptions = Field(default_factory=DecisionOptions)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 
@@ -75,6 +76,11 @@ class _LastSlot:
         return self.node_history((), since, until)
 
 
+class _PlayedOptions(ScorerOptions):
+    # The replay has one model for all days, where a cluster would get a new one every night.
+    ladder: ClassVar[Ladder] = Ladder(fresh_model=_FOR_EVER, oldest_model=_FOR_EVER, oldest_state=_FOR_EVER)
+
+
 class ByScorer:
     """Implements scorer.replay.replay_rules.ReplayRule with a scorer of its own, whose clock is that of the replay."""
 
@@ -90,9 +96,7 @@ class ByScorer:
         self._running: dict[int, PodInfo] = {}
         self._gone: list[int] = []
         self._placed = 0
-        # The replay has one model for all days, where a cluster would get a new one every night.
-        lasting = Ladder(fresh_model=_FOR_EVER, oldest_model=_FOR_EVER, oldest_state=_FOR_EVER)
-        options = setup.options.replace(ladder=lasting)
+        options = _PlayedOptions(**dict(setup.options))
         source = StateSource(lambda: (True, self._now, {}))
         self._scorer = Scorer(
             options, usage=self._usage, policies=setup.policies, clock=lambda: self._now, source=source

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from base.setting_group import Duration, SettingGroup
+from base.setting_group import SettingGroup
 from serving.server_settings import ServingOptions
 
 
@@ -15,11 +16,12 @@ class ScorerServiceOptions(SettingGroup):
 
     serving: ServingOptions = Field(default_factory=ServingOptions)
 
-    deadline: Duration = Field(default=10, gt=0)
-    """Time for the body of a request to arrive, and again for the answer. It is answered by then, if only with 503."""
+    deadline: ClassVar[float] = 10.0
+    """Seconds for the body of a request to arrive, and again for the answer. It is answered by then, if only with
+    503."""
 
-    max_nodes: int = Field(default=50_000, gt=0)
-    """Node names in one request."""
+    max_nodes: ClassVar[int] = 50_000
+    """Node names in one request: ten times the largest cluster that Kubernetes is tested with."""
 
     node_metrics: bool = True
     """Export the series of each node: 55 per node with five resources."""

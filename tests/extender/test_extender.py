@@ -34,6 +34,7 @@ from placement.policies.pool_order import PoolOrder
 from placement.reservations.watched_plans import KeptTarget, PlanReservations
 from scorer.scorer_api import Scored
 from scorer.scoring_policy import ScoringPolicy, scoring_policy
+from testing.constants import with_constants
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares
 
@@ -77,7 +78,8 @@ class AtOnce(Extender):
 
 def extender_of(tested: LiveScorer, **options: Any) -> tuple[Extender, Said]:
     said = Said()
-    answers = AnswerOptions(**{name: options.pop(name) for name in AnswerOptions.model_fields if name in options})
+    of_answers = {*AnswerOptions.model_fields, "score_per_point", "longest_reply", "charge"}
+    answers = with_constants(AnswerOptions(), **{name: options.pop(name) for name in of_answers & options.keys()})
     made = AtOnce(
         tested.scorer,
         ExtenderOptions(**options, answers=answers),

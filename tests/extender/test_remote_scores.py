@@ -26,6 +26,7 @@ from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.server_settings import ServerOptions, ServingOptions
 from testing.authority import Authority
+from testing.constants import with_constants
 from testing.servers.prometheus import free_port
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -114,7 +115,7 @@ def scores_body(**changes: Any) -> bytes:
 
 @pytest.mark.parametrize("pod", ASKING.values(), ids=ASKING)
 def test_the_same_points_as_without_http(tested: LiveScorer, remote: RemoteScores, pod: PodInfo) -> None:
-    options = ExtenderOptions(answers=AnswerOptions(charge=0))
+    options = ExtenderOptions(answers=with_constants(AnswerOptions(), charge=0))
     # An extender beside a scorer elsewhere knows nodes and pods, and has no model.
     beside = LiveScorer(pods=LOADED, without_model=True)
     near = Extender(tested.scorer, options).prioritize(pod, NODES)
@@ -236,7 +237,7 @@ def test_one_that_is_slow_is_not_waited_for() -> None:
         over.wait(PATIENT)
 
     slow.fail = wait
-    with served(create_app(slow, ScorerServiceOptions(deadline=2 * PATIENT), hot=HOT_SHARE)) as url:
+    with served(create_app(slow, with_constants(ScorerServiceOptions(), deadline=2 * PATIENT), hot=HOT_SHARE)) as url:
         try:
             with pytest.raises(ScorerUnavailable, match="timed out"):
                 RemoteScores(RemoteScorer(url, seconds=0.1)).score(NEW, NODES)

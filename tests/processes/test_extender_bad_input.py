@@ -17,14 +17,22 @@ from testing.servers.cluster_objects import node, pod
 @pytest.mark.parametrize(
     ("settings", "arguments", "says"),
     [
-        ({"standard_filters": ["NodeAfinity"]}, [], "NodeAfinity"),
-        ({"highest_peaks": {"cpus": 0.9}}, [], "cpus"),
-        ({"highest_peaks": {"cpu": 0}}, [], "highest_peaks"),
-        ({"highest_peaks": {"cpu": 0.9}}, ["--scorer", "http://scorer:8080"], "leave one of them out"),
+        ({"extender": {"standard_filters": ["NodeAfinity"]}}, [], "NodeAfinity"),
+        ({"node_rules": {"highest_peaks": {"cpus": 0.9}}}, [], "cpus"),
+        ({"node_rules": {"highest_peaks": {"cpu": 0}}}, [], "highest_peaks"),
+        (
+            {"node_rules": {"highest_peaks": {"cpu": 0.9}}},
+            ["--scorer", "http://scorer:8080"],
+            "leave one of them out",
+        ),
         ({}, ["--bind"], "--bind needs an API server"),
         ({}, ["--scorer", "scorer:8080"], "is not a URL"),
-        ({"scorer": {"ca": "/etc/ca.pem"}}, ["--scorer", "http://scorer:8080"], "write https://"),
-        ({"scorer": {"token_file": "/nowhere/token"}}, ["--scorer", "http://scorer:8080"], "/nowhere/token"),
+        ({"extender": {"scorer": {"ca": "/etc/ca.pem"}}}, ["--scorer", "http://scorer:8080"], "write https://"),
+        (
+            {"extender": {"scorer": {"token_file": "/nowhere/token"}}},
+            ["--scorer", "http://scorer:8080"],
+            "/nowhere/token",
+        ),
         ({}, ["--decisions", "/nowhere/decisions.jsonl"], "/nowhere/decisions.jsonl cannot be written"),
         ({}, ["--tls-key", "/nowhere/key.pem"], "tls_cert"),
         ({}, ["--port", "TAKEN"], "choose another port"),
@@ -39,7 +47,7 @@ def test_what_cannot_work_is_refused_in_one_line(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     config, objects = tmp_path / "settings.yaml", tmp_path / "cluster.json"
-    config.write_text(yaml.safe_dump({"extender": settings}))
+    config.write_text(yaml.safe_dump(settings))
     objects.write_text(
         json.dumps(
             {

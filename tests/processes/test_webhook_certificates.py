@@ -104,9 +104,7 @@ def serving(api: Api) -> x509.Certificate | None:
 
 def test_the_command_manages_its_certificate(plane: ControlPlane, api: Api, kubeconfig: Path, tmp_path: Path) -> None:
     """It starts before anybody calls it; the configuration comes later and names nobody to trust."""
-    settings = {
-        "webhook": {"certificates": {"managed": True, "names": ["127.0.0.1"], "every": "200ms", "settle": "1s"}}
-    }
+    settings = {"webhook": {"certificates": {"managed": True, "names": ["127.0.0.1"], "every": "200ms"}}}
     arguments = ("--kubeconfig", plane.kubeconfig)
     with ScorerProcess(tmp_path, *arguments, settings=settings, ready=False, command="webhook") as process:
         rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]

@@ -15,8 +15,6 @@ from cluster.model_watch import LoadedModel, ModelWatch
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from scorer.background import ScorerBackground
-from scorer.options import ScorerOptions
-from scorer.scorer import Scorer
 from tests.scorer.live_cluster import model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -162,7 +160,7 @@ def test_a_model_that_cannot_be_put_in_place_leaves_the_one_before_and_says_why(
     assert tested.scorer.status().refused_model is None
 
 
-def test_jobs_can_be_stopped_before_they_begin_and_the_self_check_left_out() -> None:
+def test_jobs_can_be_stopped_before_they_begin() -> None:
     done: list[int] = []
     every = PeriodicTask("test", 0.01, lambda: done.append(1), after=lambda: False)
     every.start()
@@ -170,5 +168,3 @@ def test_jobs_can_be_stopped_before_they_begin_and_the_self_check_left_out() -> 
     assert not every._thread.is_alive()
     assert done == []
     PeriodicTask("never started", 1.0, lambda: None).stop()
-    names = [job._name for job in ScorerBackground(Scorer(ScorerOptions(self_check_every=0)), None)._jobs]
-    assert "self-check" not in names

@@ -16,6 +16,7 @@ from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.server_settings import ServingOptions
 from testing.app_client import AppClient
+from testing.constants import with_constants
 from testing.waiting import eventually
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
@@ -48,7 +49,7 @@ def test_a_body_is_refused_by_its_length_or_if_it_trickles_in(scorer: FakeScorer
             yield b" "
             await asyncio.sleep(0.01)
 
-    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=0.2), hot=HOT_SHARE)) as client:
+    with AppClient(create_app(scorer, with_constants(ScorerServiceOptions(), deadline=0.2), hot=HOT_SHARE)) as client:
         answer = client.post("/v1/scores", content=trickle())
     assert answer.status_code == 408 and "did not arrive within 0.2 s" in answer.json()["error"]
 
@@ -60,7 +61,7 @@ def test_an_answer_that_takes_too_long_is_given_up(scorer: FakeScorer) -> None:
         release.wait(20)
 
     scorer.fail = wait
-    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=0.2), hot=HOT_SHARE)) as client:
+    with AppClient(create_app(scorer, with_constants(ScorerServiceOptions(), deadline=0.2), hot=HOT_SHARE)) as client:
         answer = client.get("/v1/nodes")
         assert answer.status_code == 503 and "no answer within 0.2 s" in answer.json()["error"]
         assert int(answer.headers["retry-after"]) > 0
@@ -85,7 +86,7 @@ def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_
         assert client.get("/v1/nodes").status_code == 200  # the places were given back
 
 
-@pytest.mark.parametrize("wrong", [{"serving": {"max_body_bytes": 0}}, {"deadline": -1.0}])
+@pytest.mark.parametrize("wrong", [{"serving": {"max_body_bytes": 0}}])
 def test_options_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         ScorerServiceOptions(**wrong)

@@ -11,11 +11,12 @@ from extender.answer_settings import ExtenderServiceOptions
 from extender.service.extender_app import create_app
 from extender.service.workers import AnswerDeadline, Late, Workers
 from testing.app_client import AppClient
+from testing.constants import with_constants
 from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.serving.event_loop import in_loop
 
-SHORT = ExtenderServiceOptions(deadline=0.1, bind_timeout=0.1, threads=2)
+SHORT = with_constants(ExtenderServiceOptions(), deadline=0.1, bind_timeout=0.1, threads=2)
 
 
 def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -38,7 +39,7 @@ def release(extender: SimpleExtender, binder: SimpleBinder) -> threading.Event:
 
 
 def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release: threading.Event) -> None:
-    with AppClient(create_app(extender, ExtenderServiceOptions(deadline=0.1, threads=4))) as client:
+    with AppClient(create_app(extender, with_constants(ExtenderServiceOptions(), deadline=0.1, threads=4))) as client:
         began = time.monotonic()
         filtered = client.post("/filter", json=nodes_question("a", "hot-1"))
         assert filtered.status_code == 200 and filtered.json()["NodeNames"] == ["a", "hot-1"]
@@ -54,7 +55,7 @@ def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release
 
 def test_a_pod_may_have_a_shorter_deadline_of_its_own(extender: SimpleExtender, release: threading.Event) -> None:
     extender.deadlines["cart-1"] = 0.05
-    with AppClient(create_app(extender, ExtenderServiceOptions(deadline=600, threads=4))) as client:
+    with AppClient(create_app(extender, with_constants(ExtenderServiceOptions(), deadline=600, threads=4))) as client:
         assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == ["hot-1"]  # neutral
         assert client.post("/prioritize", json=nodes_question("good")).json() == []
         assert client.post("/preempt", json=victims_question(gpu=["u2"])).json()["NodeNameToMetaVictims"]
@@ -112,7 +113,7 @@ def test_an_api_server_that_hangs_does_not_slow_filters(
     extender: SimpleExtender, binder: SimpleBinder, release: threading.Event
 ) -> None:
     extender.fail = lambda: None
-    options = ExtenderServiceOptions(deadline=20, bind_timeout=0.1, bind_threads=2)
+    options = with_constants(ExtenderServiceOptions(), deadline=20, bind_timeout=0.1, bind_threads=2)
     with AppClient(create_app(extender, options, binder=binder)) as client:
         for _ in range(4):
             assert client.post("/bind", json=BINDING).json()["Error"]

@@ -40,7 +40,6 @@ def _settings(**schedule: object) -> Settings:
             "online and job both have 'forecast-scheduler'",
         ),
         ({"queues": [{"name": "etl"}, {"name": "etl"}]}, "queue etl is there twice"),
-        ({"highest_peaks": {"cpu": 0}}, "greater than 0"),
         ({"gpu": {"placement": "random"}}, "schedule.gpu.placement"),
         ({"gpu": {"tide": {"grace": "2d"}}}, "schedule.gpu.tide.grace"),
     ],
@@ -52,10 +51,10 @@ def test_what_cannot_work_is_refused(changed: dict[str, object], message: str) -
 
 def test_rules_about_nodes_and_gpus_get_to_every_profile() -> None:
     lent = {"name": "search", "owners": [{"namespaces": ["a"]}], "borrow": "idle", "keep_free": 0.1}
-    said = {"protection": "hard", "even": "all", "half_life": "1h"}
+    said = {"protection": "hard", "even": "all"}
     settings = with_options(Settings(), {"node_rules": {"cards": said, "machine_groups": [lent]}})
     cards, (group,) = settings.node_rules.cards, settings.node_rules.machine_groups
-    assert (cards.protection, cards.even, cards.half_life) == (Protection.HARD, Even.ALL, 3600)
+    assert (cards.protection, cards.even) == (Protection.HARD, Even.ALL)
     assert group == MachineGroupOptions(
         name="search", owners=(GroupOwner(namespaces=("a",)),), borrow=Borrow.IDLE, keep_free=0.1
     )

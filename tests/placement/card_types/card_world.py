@@ -17,6 +17,7 @@ from placement.policies.policy import Policy
 from scheduler.cycle.placing import UnitPlacer
 from scorer.options import ScorerOptions
 from scorer.scoring_policy import scoring_policy
+from testing.constants import with_constants
 from tests.placement.devices.device_world import DeviceWorld, card_pod
 
 TYPE, PREFERRED = "forecast-scheduler.io/gpu-type", "forecast-scheduler.io/gpu-type-preferred"
@@ -47,7 +48,7 @@ class CardWorld(DeviceWorld):
     def __init__(self, nodes: Iterable[NodeInfo] = (), pods: Iterable[PodInfo] = (), **options: Any) -> None:
         super().__init__(nodes, pods)
         self.now = 1_000.0
-        self.card_options = CardOptions(**options)
+        self.card_options = with_constants(CardOptions(), **options)
         made = card_plugins(self.state, self.table, self.card_options, clock=lambda: self.now)
         self.demand, self.scarcity, self.plugin = made.demand, made.scarcity, made.types
         self.cluster.listeners.append(self.demand.apply)

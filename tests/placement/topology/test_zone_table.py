@@ -12,6 +12,7 @@ from placement.node_rule_settings import TopologyOptions
 from placement.topology.alignment import NOWHERE
 from placement.topology.node_zones import NO_LAYOUT, Scope, TopologyManagerPolicy
 from placement.topology.zone_table import ZoneChanges
+from testing.constants import with_constants
 from tests.placement.devices.device_world import GPU
 from tests.placement.topology.zones_world import NOW, World, pod, zones
 
@@ -19,7 +20,7 @@ FOUR = {GPU: 4.0, "cpu": 16.0}
 
 
 def world_of_one(*pods: object, **options: float) -> World:
-    world = World({"n1": 8}, pods, TopologyOptions(**options))  # type: ignore[arg-type]
+    world = World({"n1": 8}, pods, with_constants(TopologyOptions(), **options))  # type: ignore[arg-type]
     world.publish(zones("n1", FOUR, FOUR))
     return world
 
@@ -126,7 +127,7 @@ class Following(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World({"n1": 8, "n2": 8}, options=TopologyOptions(settle=30.0))
+        self.world = World({"n1": 8, "n2": 8}, options=with_constants(TopologyOptions(), settle=30.0))
 
     nodes = st.sampled_from(["n1", "n2"])
     names = st.sampled_from("abcd")

@@ -10,6 +10,7 @@ from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from testing.app_client import AppClient
+from testing.constants import with_constants
 from tests.scorer.service.fake_scorer import FakeScorer
 
 
@@ -20,5 +21,5 @@ def scorer() -> FakeScorer:
 
 @pytest.fixture
 def client(scorer: FakeScorer) -> Iterator[AppClient]:
-    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=5), hot=HOT_SHARE)) as client:
+    with AppClient(create_app(scorer, with_constants(ScorerServiceOptions(), deadline=5), hot=HOT_SHARE)) as client:
         yield client

@@ -19,7 +19,9 @@ from tests.scorer.service.fake_scorer import FakeScorer
 def main() -> None:
     port, drain = (float(argument) for argument in [*sys.argv[1:], "0", "0"][:2])
     app = create_app(
-        FakeScorer(), ScorerServiceOptions(serving=ServingOptions(max_body_bytes=2**20), deadline=10), hot=HOT_SHARE
+        FakeScorer(),
+        with_constants(ScorerServiceOptions(), serving=ServingOptions(max_body_bytes=2**20), deadline=10),
+        hot=HOT_SHARE,
     )
     options = with_constants(ServerOptions(port=int(port), drain=drain), header_timeout=1.0)
     serve(app, options, lambda url: print(url, flush=True))

@@ -7,6 +7,7 @@ from forecast.hot_share import HOT_SHARE
 from scorer.service.app import create_app
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from testing.app_client import AppClient
+from testing.constants import with_constants
 from tests.scorer.service.fake_scorer import FakeScorer
 
 POD = {
@@ -51,7 +52,7 @@ def test_scores_say_what_weighs_and_how_degraded_and_too_many_nodes_are_refused(
     body = client.post("/v1/scores", json={"pod": POD, "nodes": ["node-02"], "weights": {"predicted_peak": 3}}).json()
     assert (body["level"], body["reasons"]) == (3, ["the model is 20 days old"])
     assert (body["scores"], body["weights"]) == ({"node-02": None}, {"predicted_peak": 3.0})
-    with AppClient(create_app(scorer, ScorerServiceOptions(max_nodes=3), hot=HOT_SHARE)) as client:
+    with AppClient(create_app(scorer, with_constants(ScorerServiceOptions(), max_nodes=3), hot=HOT_SHARE)) as client:
         assert client.post("/v1/scores", json={"pod": POD, "nodes": ["a", "b", "c"]}).status_code == 200
         answer = client.post("/v1/scores", json={"pod": POD, "nodes": ["a", "b", "c", "d"]})
     assert answer.status_code == 422 and "at most 3" in answer.json()["error"]

@@ -54,8 +54,7 @@ def test_policies_leave_the_rest_to_the_settings_which_have_to_be_right(tmp_path
     path.write_text("policies: {a: {}}\ndefault: a")
     groups = {
         "scorer": {"scores": {"weights": {"balance": 3}}},
-        "extender": {"highest_peaks": {"cpu": 0.5}},
-        "node_rules": {"cards": {"rare_types": ["H100"]}},
+        "node_rules": {"cards": {"rare_types": ["H100"]}, "highest_peaks": {"cpu": 0.5}},
     }
     with open_policies(settings_with(str(path), **groups), has_api_server=False) as live:
         assert live is not None

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from base.errors import InputError
-from cluster.options import Ladder
 from forecast.calendar import Calendar
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
@@ -78,18 +77,16 @@ def test_settings_reach_the_scorer() -> None:
             "prometheus": {"step": "1m", "disk_capacity": 7e8, "log_capacity": 2e6},
             "scorer": {
                 "usage_every": "5s",
-                "ladder": {"fresh_model": "1h", "oldest_model": "2h", "fresh_usage": "3m", "oldest_state": "4m"},
                 "scores": {
                     "weights": {"qos_balance": 1},
                     "shape": {100: 0, 0: 10},
-                    "water_levels": {"lower": 0.1, "upper": 0.2, "hysteresis": 0.01},
+                    "water_levels": {"lower": 0.1, "upper": 0.2},
                 },
             },
         }
     )
     options = scorer_options(settings)
     assert (options.usage_window, options.usage_every) == (60, 5)
-    assert options.ladder == Ladder(fresh_model=3600, oldest_model=7200, fresh_usage=180, oldest_state=240)
     assert options.scores.weights == {"qos_balance": 1}
     assert options.scores.shape == ((0, 10), (100, 0))
     assert options.scores.water_levels.upper == 0.2

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from placement.virtual_node_settings import Provider
 from profiles.job.circuit_breaker import Health, ProviderHealth
 
-PROVIDER = Provider(name="p", backoff_initial=30.0, backoff_longest=600.0)
+PROVIDER = Provider(name="p")
 
 
 def made() -> ProviderHealth:
