@@ -31,7 +31,7 @@ from testing.servers.shipped_extender import shipped_extender
 N_NODES, N_PODS, N_SERVICES, DAYS = 100, 1000, 40, 7
 _PEAK, _REQUESTED = 0.55, 0.5
 CHARGES = {"extender without the charge": 0, "extender as shipped": 2}
-"""Seconds of extender.charge."""
+"""Seconds for which a node is charged for a pod (AnswerOptions.charge)."""
 LAG_SECONDS = 0.3
 """Of what the API server says to the extender; a charge outlasts it."""
 
@@ -65,7 +65,7 @@ def burst(seed: int = 0) -> EveningRollout:
 def place_burst(cluster: Cluster, charge: float | None, lag_seconds: float = LAG_SECONDS) -> Ints:
     """(n_pods,) row of the node of each pod.
 
-    charge      : seconds of extender.charge, None = kube-scheduler alone
+    charge      : seconds of AnswerOptions.charge, None = kube-scheduler alone
     lag_seconds : by which the extender hears of everything later than kube-scheduler does
     """
     if charge is None:

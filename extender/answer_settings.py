@@ -25,8 +25,8 @@ class AnswerOptions(SettingGroup):
     """Compute and write down what would have been advised, and answer neutrally; `--shadow`."""
 
     score_per_point: ClassVar[float] = 0.2
-    """Percent of a node's capacity that one point stands for, with the default weights: ten points, the most that an
-    extender may give, are 2 %. Smaller ones give up more of kube-scheduler's spreading (docs/use/extender.md)."""
+    """Percent of a node's capacity that one point stands for, with the default weights. Smaller ones give up more of what
+    kube-scheduler's own scores protect, and gain nothing that was measurable (docs/use/extender.md)."""
 
     weight: int = Field(default=1, ge=1)
     """Weight of the extender in the KubeSchedulerConfiguration. By it the extender predicts which node kube-scheduler
@@ -34,8 +34,8 @@ class AnswerOptions(SettingGroup):
     """
 
     longest_reply: ClassVar[int] = 500
-    """Nodes named in a reply to /prioritize, the best and the worst; others get 0 points. kube-scheduler decodes a
-    longer one more slowly than we make it. 0: all that differ from 0."""
+    """Nodes named in a reply to /prioritize, the best and the worst; others get 0 points: nodes in the middle
+    decide nothing, and kube-scheduler reads the reply for each pod. 0: all that differ from 0."""
 
     charge: ClassVar[float] = 10.0
     """Seconds for which the node expected to be taken is charged for a pod whose binding is not seen. It outlasts the

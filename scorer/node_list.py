@@ -27,7 +27,7 @@ _NONE: _Peaks = (None, None, None)
 def node_list(tables: LiveTables, *, by_peak: bool, top: int | None, day: date | None) -> Nodes:
     """List nodes by name, or the hottest first; see ScorerApi.
 
-    A long list is as old as the overview (`scorer.overview_every`), and so is the choice of the nodes of a short one.
+    A long list is as old as the overview (a minute), and so is the choice of the nodes of a short one.
     """
     with tables.reading() as cluster:
         state = cluster.state
