@@ -25,8 +25,8 @@ class AnswerOptions(SettingGroup):
     """Compute and write down what would have been advised, and answer neutrally; `--shadow`."""
 
     score_per_point: ClassVar[float] = 0.2
-    """Percent of a node's capacity that one point stands for, with the default weights. Smaller ones give up more of what
-    kube-scheduler's own scores protect, and gain nothing that was measurable (docs/use/extender.md)."""
+    """Percent of a node's capacity that one point stands for, with the default weights. Smaller ones give up more of
+    what kube-scheduler's own scores protect, and gain nothing that was measurable (docs/use/extender.md)."""
 
     weight: int = Field(default=1, ge=1)
     """Weight of the extender in the KubeSchedulerConfiguration. By it the extender predicts which node kube-scheduler
