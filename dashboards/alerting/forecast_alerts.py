@@ -41,7 +41,7 @@ _UNHEARD_SECONDS: Final = 300
 _UNKNOWN: Final = 0.5
 """Share of pods. New services are some; half of all is another cluster's model, or names that do not meet."""
 
-_WHY: Final = "The log says why, and so does /v1/status of scorer and schedule."
+_WHY: Final = "The log says why, and so does `/v1/status`."
 """The extender has no such page; its decision log names level and reasons with each decision."""
 
 _BY_LEVEL: Final = (

@@ -40,7 +40,7 @@ def gpu_and_job_alerts() -> list[Alert]:
             "training held",
             "Training did not make room in time: demand was above the forecast, or moves failed.",
             action="Failed moves name the missing right or the workload. If demand was too high, raise the margin "
-            "in `schedule.gpu.tide`. By hand: scale a training down.",
+            "in `schedule.gpu.tide`.",
             commands=('forecast-scheduler tide --server "$SCHEDULER" --hours 12',),
             page="../use/tide.md",
         ),

@@ -39,7 +39,7 @@ def operating_alerts() -> list[Alert]:
             "Last night's run failed or did not start. The model in use stays; 36 hours after its first midnight "
             "it is an old one. Without figures of a run the model's age counts.",
             action="The last line of the pod's log says what to mend; exit status 2 needs a person, 1 the next "
-            "try. No Job: is the CronJob suspended? Then run it by hand, which is safe to repeat.",
+            "try. No Job: is the CronJob suspended? Then run it by hand.",
             commands=(
                 "kubectl -n forecast-scheduler get jobs",
                 "kubectl -n forecast-scheduler create job train-now --from=cronjob/forecast-scheduler-trainer",
@@ -99,7 +99,6 @@ def operating_alerts() -> list[Alert]:
             "10m",
             "{{ $labels.job }} was a target within the last day and is none any more",
             "Its pods are gone, or its ServiceMonitor is. Without targets all other alerts are silent.",
-            action="Put back the Deployment, the ServiceMonitor or the Service's labels. After a removal on "
-            "purpose the alert ends within a day.",
+            action="Put back the Deployment, the ServiceMonitor or the Service's labels. Else it ends in a day.",
         ),
     ]

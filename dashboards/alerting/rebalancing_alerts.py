@@ -66,6 +66,5 @@ def rebalancing_alerts() -> list[Alert]:
             "read the cluster yet.",
             action="`/readyz` of each replica says what it lacks: rights on the Lease "
             "`forecast-scheduler-rebalancer`, or on what it lists.",
-            commands=("kubectl -n forecast-scheduler get leases",),
         ),
     ]

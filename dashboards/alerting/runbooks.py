@@ -33,8 +33,8 @@ $ kubectl -n forecast-scheduler get pods,events
 ```
 
 `$SCORER`, `$SCHEDULER`, `$REBALANCER` and `$PROMETHEUS` are addresses ([http-api.md](../use/http-api.md)). Add
-`-H "Authorization: Bearer $TOKEN"` where a service asks for a token. The extender has no `/v1/status`: its log, its
-decision log and `/metrics` say the same. `python -m dashboards` writes this page from `dashboards/alerting/`.
+`-H "Authorization: Bearer $TOKEN"` for a service that asks for a token. The extender's logs and `/metrics` say the same
+as `/v1/status`. `python -m dashboards` writes this page.
 """
 
 
