@@ -17,7 +17,7 @@ from forecast.composition import node_load
 from forecast.history import History, Placements
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
-from scorer.replay.curves import CurveForecast, JobPods, at_requests, from_model, job_pods, last_week
+from scorer.replay.curves import CurveForecast, JobPods, at_requests, from_model, job_pods
 from scorer.replay.preparation import FitModel
 from scorer.replay.recording import Recording
 from scorer.replay.replay_rules import ByCurves, ReplayedPod, ReplayState, replicas_to_come
@@ -26,17 +26,6 @@ from scorer.replay.window import ReplayWindow
 
 DAYS_AHEAD = 8
 """Local days of a forecast: a week from any hour of its first day."""
-
-
-class DailyForecasts(Protocol):
-    """Forecasts by day of the trajectory."""
-
-    def of(self, day: int, replicas: Floats, requests: Floats) -> CurveForecast:
-        """Curves from the midnight of day `day` on, over DAYS_AHEAD local days, for the nodes of the recording.
-
-        replicas : (n_services,) pods of each service that are there now
-        requests : (n_services, 2) what one of them requests; 0 = nothing known
-        """
 
 
 def window_of_day(window: ReplayWindow, day: int) -> ReplayWindow:
@@ -69,6 +58,11 @@ class ByModels:
         return self._models[fitted]
 
     def of(self, day: int, replicas: Floats, requests: Floats) -> CurveForecast:
+        """Curves from the midnight of day `day` on, over DAYS_AHEAD local days, for the nodes of the recording.
+
+        replicas : (n_services,) pods of each service that are there now
+        requests : (n_services, 2) what one of them requests; 0 = nothing known
+        """
         key = day, replicas.tobytes(), requests.tobytes()
         if self._last is None or self._last[0] != key:
             model, window = self.model(day), window_of_day(self._window, day)
@@ -77,23 +71,6 @@ class ByModels:
             forecast = at_requests(forecast, model, window, requests).on_nodes(self._recording.nodes)
             self._last = key, forecast
         return self._last[1]
-
-
-class ByLastWeek:
-    """The week before each day, as it was. Promises no bound."""
-
-    def __init__(self, history: History, window: ReplayWindow, recording: Recording) -> None:
-        self._history, self._window, self._recording = history, window, recording
-        self._by_day: dict[int, CurveForecast] = {}
-
-    def of(self, day: int, replicas: Floats, requests: Floats) -> CurveForecast:
-        del requests
-        if day not in self._by_day:
-            forecast = last_week(self._history, window_of_day(self._window, day))
-            self._by_day[day] = forecast.on_nodes(self._recording.nodes)
-        known = self._by_day[day]
-        scaled = known.autoscaled | np.isfinite(known.run_seconds)
-        return replace(known, replicas=np.where(scaled[:, None], known.replicas, replicas[:, None]))
 
 
 def requests_of_services(recording: Recording, pods: Ints) -> Floats:
@@ -109,7 +86,7 @@ def requests_of_services(recording: Recording, pods: Ints) -> Floats:
 class PlacingByForecasts:
     """Implements scorer.replay.replay_rules.ReplayRule: ByCurves, made anew on the first placement of each day."""
 
-    def __init__(self, forecasts: DailyForecasts, recording: Recording) -> None:
+    def __init__(self, forecasts: ByModels, recording: Recording) -> None:
         self._forecasts, self._recording = forecasts, recording
         self._day = -1
         self._today: ByCurves | None = None
@@ -179,7 +156,7 @@ class LooksAhead(Protocol):
 class ByForecast:
     """Implements LooksAhead by forecasts of what was known at the last midnight."""
 
-    def __init__(self, forecasts: DailyForecasts, recording: Recording) -> None:
+    def __init__(self, forecasts: ByModels, recording: Recording) -> None:
         self._forecasts, self._recording = forecasts, recording
 
     def ahead(self, slot: int, n_slots: int, cluster: RunningCluster, pods: Ints) -> Outlook:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from forecast.history import History, PodUsage
 from rebalancer.rebalance_settings import PlanningOptions, RebalanceOptions
 from rebalancer.trajectory.daily_outlook import (
     ByForecast,
-    ByLastWeek,
     ByModels,
     ByTruth,
-    DailyForecasts,
     PlacingByForecasts,
 )
 from rebalancer.trajectory.night_mover import NightMover
@@ -64,14 +62,11 @@ class TrajectoryOptions:
 
     release    : share of the services that is released each day at 04:00, in addition to the recorded releases: all
                  their pods are placed anew, in random order
-    forecast   : by what the rules `placement`, `moves` and `placement_and_moves` decide: a model that is fitted on the
-                 days before, or the week before as it was
     fit_nights : nights between two fits of a model; 1, as the trainer does
     planning   : fewer second thoughts than the rebalancer has, since many plans are made in a row
     """
 
     release: float = 0.0
-    forecast: Literal["model", "last_week"] = "model"
     fit_nights: int = 1
     planning: PlanningOptions = field(default_factory=lambda: PlanningOptions(improvement_effort=10))
 
@@ -112,7 +107,6 @@ class Trajectories:
             "seed": self.seed,
             "budget": self.budget,
             "release": self.options.release,
-            "forecast": self.options.forecast,
             "fit_nights": self.options.fit_nights,
             "pods_at_start": int((recording.birth == 0).sum()),
             "pods_born_later": int((recording.birth > 0).sum()),
@@ -172,13 +166,10 @@ def trajectories(
     window = trajectory_window(history, days)
     recording = record(history, pod_usage, window, hot)
     check_limits(recording)
-    by_models = ByModels(history, window, recording, fit, every=options.fit_nights)
-    known = history
-    if options.forecast == "model":
-        completed, by_regression = attribute_usage(history, window, by_models.model(0))
-        if by_regression:
-            known, recording = completed, record(completed, pod_usage, window, hot)
-    forecasts: DailyForecasts = by_models if options.forecast == "model" else ByLastWeek(known, window, recording)
+    forecasts = ByModels(history, window, recording, fit, every=options.fit_nights)
+    completed, by_regression = attribute_usage(history, window, forecasts.model(0))
+    if by_regression:
+        recording = record(completed, pod_usage, window, hot)
     releases = daily_releases(recording, days, options.release, seed)
     namespace = _namespaces(history)
     ours = _rules(recording, forecasts, namespace, seed, rebalance, options.planning)
@@ -196,7 +187,7 @@ _Made = tuple[Callable[[], ReplayRule], Callable[[], Mover]]
 
 def _rules(
     recording: Recording,
-    forecasts: DailyForecasts,
+    forecasts: ByModels,
     namespace: Ints,
     seed: int,
     rebalance: RebalanceOptions,

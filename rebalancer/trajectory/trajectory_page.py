@@ -73,7 +73,6 @@ def trajectory_page(played: Trajectories, history: History) -> str:
         budget=f"{played.budget:.1%}",
         seed=played.seed,
         zone=history.calendar.time_zone,
-        forecast=options.forecast,
         fit_nights=options.fit_nights,
         tiles=list(_tiles(played)),
         effect=time_to_effect(played),

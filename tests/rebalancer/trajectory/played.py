@@ -1,10 +1,12 @@
-"""Trajectories of the small cluster, by last week's curves, so that no model is fitted."""
+"""Trajectories of the small cluster, by one model of the days before the first."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import date
 from typing import Any
 
+from forecast.fit import fit
 from forecast.history import History, PodUsage
 from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
@@ -12,9 +14,14 @@ from rebalancer.rebalance_settings import RebalanceOptions
 from rebalancer.trajectory.trajectories import RULES, MadeMover, Trajectories, TrajectoryOptions, trajectories
 from tests.scorer.replay.small_cluster import small_cluster
 
+_MODELS: dict[date, PeakModel] = {}
 
-def no_fit(history: History) -> PeakModel:
-    raise AssertionError("last week's curves need no model")
+
+def fit_once(history: History) -> PeakModel:
+    """Of the small cluster as it is by itself: by its last day."""
+    if history.days[-1] not in _MODELS:
+        _MODELS[history.days[-1]] = fit(history)
+    return _MODELS[history.days[-1]]
 
 
 def played(
@@ -33,10 +40,10 @@ def played(
     return trajectories(
         history,
         pods,
-        no_fit,
+        fit_once,
         seed=seed,
         days=days,
-        options=TrajectoryOptions(forecast="last_week", **options),
+        options=TrajectoryOptions(fit_nights=14, **options),
         rebalance=rebalance.replace(budget=rebalance.budget.replace(share=budget)),
         rules=rules,
         others=others,

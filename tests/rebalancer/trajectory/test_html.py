@@ -18,15 +18,14 @@ def one_day() -> Trajectories:
 
 
 @pytest.mark.parametrize(
-    ("forecast", "fit_nights", "said"),
+    ("fit_nights", "said"),
     [
-        ("model", 1, "Each day's forecast knows the whole days before it. The true future"),
-        ("model", 14, "A model is fitted every 14 nights, on the whole days before, and used until the next. The true"),
-        ("last_week", 1, "Each day is believed to be as a week before. The true future"),
+        (1, "Each day's forecast knows the whole days before it. The true future"),
+        (14, "A model is fitted every 14 nights, on the whole days before, and used until the next. The true"),
     ],
 )
-def test_the_footer_says_what_forecasts_knew(one_day: Trajectories, forecast: str, fit_nights: int, said: str) -> None:
-    options = replace(one_day.options, forecast=forecast, fit_nights=fit_nights)  # type: ignore[arg-type]
+def test_the_footer_says_what_forecasts_knew(one_day: Trajectories, fit_nights: int, said: str) -> None:
+    options = replace(one_day.options, fit_nights=fit_nights)
     page = trajectory_page(replace(one_day, options=options), small_cluster()[0])
     footer = page[page.index("<footer>") : page.index("</footer>")]
     assert said in footer

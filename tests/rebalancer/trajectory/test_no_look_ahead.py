@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
-import pytest
 
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
@@ -47,21 +45,20 @@ def another_end() -> tuple[History, PodUsage]:
     return replace(history, daily_requests=requests, replicas=by_day(replicas)), pods
 
 
-def play(cluster: tuple[History, PodUsage], forecast: Literal["model", "last_week"]) -> Trajectories:
+def play(cluster: tuple[History, PodUsage]) -> Trajectories:
     rebalance = RebalanceOptions()
     return trajectories(
         *cluster,
         fit,
         days=DAYS,
-        options=TrajectoryOptions(release=0.2, forecast=forecast, fit_nights=2),
+        options=TrajectoryOptions(release=0.2, fit_nights=2),
         rebalance=rebalance.replace(budget=rebalance.budget.replace(share=0.11)),
         hot=HOT_SHARE,
     )
 
 
-@pytest.mark.parametrize("forecast", ["model", "last_week"])
-def test_no_rule_but_the_clairvoyant_acts_by_what_comes_later(forecast: Literal["model", "last_week"]) -> None:
-    as_it_was, otherwise = play(small_cluster(), forecast), play(another_end(), forecast)
+def test_no_rule_but_the_clairvoyant_acts_by_what_comes_later() -> None:
+    as_it_was, otherwise = play(small_cluster()), play(another_end())
     for rule in RULES:
         first, second = as_it_was.by_rule[rule], otherwise.by_rule[rule]
         before = [[move for move in one.moves if move.slot < UNTIL] for one in (first, second)]
