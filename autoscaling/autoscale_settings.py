@@ -119,8 +119,7 @@ class ExternalMetricsOptions(SettingGroup):
     serving: ExternalMetricsServing = Field(default_factory=ExternalMetricsServing)
 
     client_config_map: str = "kube-system/extension-apiserver-authentication"
-    """NAMESPACE/NAME of the ConfigMap in which kube-apiserver says by which authority, and under which names, its
-    aggregation layer shows itself. Empty: `serving.client_ca` and `serving.client_names` here say so."""
+    """NAMESPACE/NAME of the ConfigMap with kube-apiserver's client authority. Empty: see `client_ca`."""
 
 
 class AutoscaleServing(ServingOptions):
@@ -136,14 +135,14 @@ class AutoscaleOptions(SettingGroup):
 
     serving: AutoscaleServing = Field(default_factory=AutoscaleServing)
 
-    every: Duration = Field(default=15, ge=1, le=600)
-    """Time between two readings of what services use and will use."""
-
     buffers: BufferOptions = Field(default_factory=BufferOptions)
     guard: GuardOptions = Field(default_factory=GuardOptions)
     replicas: ReplicaOptions = Field(default_factory=ReplicaOptions)
     external_metrics: ExternalMetricsOptions = Field(default_factory=ExternalMetricsOptions)
     leader_election: AutoscaleLease = Field(default_factory=AutoscaleLease)
+
+    every: ClassVar[float] = 15.0
+    """Seconds between two readings of what services use and will use: as often as HorizontalPodAutoscalers look."""
 
     act_every: ClassVar[float] = 60.0
     """Seconds between two looks at what is written, buffers, marks of nodes and requests of pods: a forecast holds half

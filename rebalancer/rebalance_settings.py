@@ -11,7 +11,6 @@ from pydantic import Field, field_validator
 
 from base.local_hours import checked_hours
 from base.setting_group import Duration, SettingGroup
-from forecast.hot_share import HOT_SHARE
 from kube.leader_election.lease_options import LeaseOptions
 from rebalancer.cooldown import CooldownOptions
 from serving.server_settings import ServingOptions
@@ -76,9 +75,6 @@ class RebalanceMode(Enum):
 class CostOptions(SettingGroup):
     """Which pods may move. What a move costs, in node half hours of heat, is the sum of the constants that apply."""
 
-    least_age: Duration = Field(default=600, ge=0, le=86_400)
-    """Age of a pod below which it never moves."""
-
     owners: tuple[str, ...] = (
         "Deployment",
         "ReplicaSet",
@@ -93,6 +89,9 @@ class CostOptions(SettingGroup):
 
     move_local_storage: bool = False
     """Also move pods with an emptyDir on disk or a hostPath, whose content is lost."""
+
+    least_age: ClassVar[float] = 600.0
+    """Seconds of age below which a pod never moves: a rollout may still be under way."""
 
     move: ClassVar[float] = 0.02
     """Every move costs this."""
@@ -162,9 +161,6 @@ class UnforeseenOptions(SettingGroup):
 
     enabled: bool = True
     """Whether pods move because of it."""
-
-    share: float = Field(default=HOT_SHARE, gt=0, le=1)
-    """Share of capacity below which usage is never too high. Default: `hot_share`."""
 
     per_day: int = Field(default=3, ge=0, le=1000)
     """Pods that may move for this reason on a local day."""

@@ -286,7 +286,7 @@ class Rebalancing:
         names = [overview.names[position] for position in there]
         # Before what is measured now corrects it: a bound that follows the usage is never passed.
         bound, capacity = overview.model_usage[there, :, 1, 0], overview.capacity[there]
-        return step(self._unforeseen, names, measured, bound, capacity, self._options.unforeseen)
+        return step(self._unforeseen, names, measured, bound, capacity, self._options.unforeseen, self._hot)
 
     # Inside
 

@@ -72,7 +72,7 @@ def test_dashboards_and_alerts_have_it() -> None:
 
 def test_what_the_rebalancer_moves_for_and_what_loops_stay_below_is_the_same() -> None:
     assert ramp(HOT_SHARE) == ((0.7, 2.0), (HOT_SHARE, 6.0))
-    assert Settings().rebalance.unforeseen.share == Settings().schedule.colocation.ceiling == HOT_SHARE
+    assert Settings().schedule.colocation.ceiling == HOT_SHARE
 
 
 @pytest.mark.parametrize("hot", [0.2, 0.6, 1.0])
@@ -85,7 +85,7 @@ def test_limits_that_are_not_set_follow_the_hot_share(tmp_path: Path) -> None:
     config = tmp_path / "settings.yaml"
     config.write_text("hot_share: 0.6\nschedule: {job: {scheduler_name: a}}\n")
     settings = load_settings(config, {"FORECAST_SCHEDULER_REPLAY__DAYS": "3"})
-    assert settings.schedule.colocation.ceiling == settings.rebalance.unforeseen.share == 0.6
+    assert settings.schedule.colocation.ceiling == 0.6
     assert load_settings(config, {"FORECAST_SCHEDULER_HOT_SHARE": "0.5"}).schedule.colocation.ceiling == 0.5
     config.write_text("hot_share: 0.6\nschedule: {colocation: {ceiling: 0.7}}\n")
     assert load_settings(config, {}).schedule.colocation.ceiling == 0.7

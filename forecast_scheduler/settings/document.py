@@ -46,12 +46,6 @@ from trainer.prometheus.prometheus_settings import PrometheusOptions
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
 
-_HOT_BY_DEFAULT: Final = (
-    "rebalance.unforeseen.share",
-    "schedule.colocation.ceiling",
-)
-"""Limits that are `hot_share` unless they are set."""
-
 
 _SERVING_COMMANDS: Final = ("scorer", "extender", "advise", "rebalance", "autoscale", "schedule", "webhook")
 
@@ -98,8 +92,7 @@ class Settings(SettingGroup):
     """All settings. Options of a command win over these."""
 
     hot_share: float = Field(default=HOT_SHARE, gt=0, le=1)
-    """Share of its capacity above which all commands, alerts and dashboards call a node hot. Default of
-    `rebalance.unforeseen.share` and `schedule.colocation.ceiling`."""
+    """Share of its capacity above which a node is hot; also the default of `schedule.colocation.ceiling`."""
 
     excluded: ExcludedOptions = Field(default_factory=ExcludedOptions)
 
@@ -110,7 +103,7 @@ class Settings(SettingGroup):
     """Directory of the history, also any fsspec URL if `train` lets it grow; `--history`."""
 
     time_zone: str | None = None
-    """Time zone of days and half hours, for instance Europe/Berlin. None: what history.json says, else UTC."""
+    """Time zone of days, half hours and `change_windows`. None: what history.json or the model says, else UTC."""
 
     holiday_country: Country | None = None
     """Country whose holidays have a profile of their own: DE, or with its part DE-BY. Of several, as [DE, US], each
@@ -160,10 +153,9 @@ class Settings(SettingGroup):
 
     @model_validator(mode="before")
     @classmethod
-    def _limits_follow_hot_share(cls, values: Any) -> Any:
+    def _ceiling_follows_hot_share(cls, values: Any) -> Any:
         if isinstance(values, Mapping) and "hot_share" in values:
-            for key in _HOT_BY_DEFAULT:
-                values = _filled_in(values, key.split("."), values["hot_share"])
+            return _filled_in(values, ["schedule", "colocation", "ceiling"], values["hot_share"])
         return values
 
     @model_validator(mode="before")

@@ -67,6 +67,7 @@ _RESIZES = "when a pod is resized is constant; requests.resize.service_share lim
 # Sections prometheus, train, replay, capacity, requests, rebalance and autoscale.
 _REMOVED_AROUND_MODELS: Final[dict[str, str]] = {
     "autoscale.act_every": "buffers, marks and requests are looked at every 60 s",
+    "autoscale.every": "usage and forecast are compared every 15 s",
     "autoscale.buffers.margin": "a buffer covers 0.5 standard deviations of the error",
     "autoscale.guard.fill": "when the guard marks nodes is constant; autoscale.guard.most_share limits the marks",
     "autoscale.guard.horizon": "the guard looks 4 hours ahead",
@@ -77,6 +78,7 @@ _REMOVED_AROUND_MODELS: Final[dict[str, str]] = {
     "prometheus.compress": "answers are never compressed: inside a cluster that costs more than it saves",
     "prometheus.first_patience": "a run's first request is repeated for 15 s, or for a shorter prometheus.patience",
     "rebalance.cooldown": "how long a moved pod rests is constant: 2 nights, twice as many after each further move",
+    "rebalance.cost.least_age": "pods younger than 10 minutes never move",
     "rebalance.cost.default_startup": _COST,
     "rebalance.cost.lost_hour": _COST,
     "rebalance.cost.move": _COST,
@@ -104,6 +106,7 @@ _REMOVED_AROUND_MODELS: Final[dict[str, str]] = {
     "rebalance.unforeseen.least_replicas": _UNFORESEEN,
     "rebalance.unforeseen.most_cost": _UNFORESEEN,
     "rebalance.unforeseen.per_service": _UNFORESEEN,
+    "rebalance.unforeseen.share": "usage below hot_share is never too high",
     "rebalance.unforeseen.readings": _UNFORESEEN,
     "rebalance.window.flat_hours": _WINDOW,
     "rebalance.window.flat_share": _WINDOW,

@@ -2,8 +2,8 @@
 
     calm --`readings` in a row above--> overloaded --`calm_readings` in a row not above--> calm
 
-A reading is above if any resource exceeds both its bound and `share` of capacity. A reading that is missing is neither:
-it ends a row of readings above, and an overloaded node that is not measured is not acted on.
+A reading is above if any resource exceeds both its bound and the hot share of its capacity. A reading that is missing
+is neither: it ends a row of readings above, and an overloaded node that is not measured is not acted on.
 """
 
 from __future__ import annotations
@@ -56,12 +56,14 @@ def step(
     bound: Floats,
     capacity: Floats,
     options: UnforeseenOptions,
+    hot: float,
 ) -> UnforeseenState:
     """Return the state after one more reading.
 
     measured : (n_nodes, n_resources) usage now; NaN = not measured
     bound    : (n_nodes, n_resources) upper bound of the forecast for now; NaN = no forecast, so nothing is unforeseen
     capacity : (n_nodes, n_resources); NaN = not a limit
+    hot      : share of capacity above which a node is hot
 
     Nodes may come and go between readings.
     """
@@ -73,7 +75,7 @@ def step(
         )
     before = _aligned(state, nodes)
     with np.errstate(invalid="ignore"):  # comparisons with NaN are false
-        is_above = ((measured > bound) & (measured > options.share * capacity)).any(axis=1)  # (n_nodes,)
+        is_above = ((measured > bound) & (measured > hot * capacity)).any(axis=1)  # (n_nodes,)
     is_measured: Bools = np.asarray(np.isfinite(measured).any(axis=1))
     is_calm = is_measured & ~is_above
     above = np.where(is_above, before.above + 1, 0)

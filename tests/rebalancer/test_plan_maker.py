@@ -142,7 +142,7 @@ def test_without_a_model_there_is_no_plan() -> None:
 
 def test_the_age_of_a_pod_is_that_of_now_and_not_of_the_half_hour_that_the_window_began_in() -> None:
     """Failed before: pods that were created after 03:00 were too young at 03:24, whatever the least age was."""
-    options = RebalanceOptions(budget=BudgetOptions(share=0.5), cost=CostOptions(least_age=600))
+    options = RebalanceOptions(budget=BudgetOptions(share=0.5), cost=CostOptions())
 
     def made_at(hour: float, created: float) -> MadePlan:
         pods = [

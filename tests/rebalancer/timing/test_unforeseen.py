@@ -20,7 +20,7 @@ def readings(*values: float, bound: float = 0.9, capacity: float = 1.0) -> Unfor
     """One node with one resource, read so many times."""
     state = UnforeseenState.empty()
     for value in values:
-        state = step(state, ["n1"], np.array([[value]]), np.array([[bound]]), np.array([[capacity]]), OPTIONS)
+        state = step(state, ["n1"], np.array([[value]]), np.array([[bound]]), np.array([[capacity]]), OPTIONS, 0.8)
     return state
 
 
@@ -62,14 +62,14 @@ def test_one_resource_is_enough_and_others_may_be_unmeasured() -> None:
     state = UnforeseenState.empty()
     usage, ones = np.array([[0.1, 0.9, np.nan], [0.1, 0.1, np.nan]]), np.ones((2, 3))
     for _ in range(6):
-        state = step(state, ["a", "b"], usage, ones * 0.5, ones, OPTIONS)
+        state = step(state, ["a", "b"], usage, ones * 0.5, ones, OPTIONS, 0.8)
     assert state.overloaded == ("a",)
 
 
 def test_nodes_come_go_and_change_places() -> None:
     def read(state: UnforeseenState, **usage: float) -> UnforeseenState:
         column = np.array(list(usage.values()))[:, None]
-        return step(state, list(usage), column, np.full_like(column, 0.9), np.ones_like(column), OPTIONS)
+        return step(state, list(usage), column, np.full_like(column, 0.9), np.ones_like(column), OPTIONS, 0.8)
 
     state = UnforeseenState.empty()
     for _ in range(3):
@@ -84,7 +84,7 @@ def test_nodes_come_go_and_change_places() -> None:
 
 def test_arrays_of_different_shapes_are_refused() -> None:
     with pytest.raises(InputError, match=r"must be \(nodes, resources\)"):
-        step(UnforeseenState.empty(), ["a"], np.zeros((1, 2)), np.zeros((1, 1)), np.zeros((1, 2)), OPTIONS)
+        step(UnforeseenState.empty(), ["a"], np.zeros((1, 2)), np.zeros((1, 1)), np.zeros((1, 2)), OPTIONS, 0.8)
 
 
 @pytest.mark.parametrize(
