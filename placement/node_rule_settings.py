@@ -90,8 +90,7 @@ class MachineGroupOptions(SettingGroup):
     """idle: pods of others may use what the owners leave free."""
 
     borrow_below: int = 0
-    """Pods that borrow need a lower priority than this. Pods of the owners should have at least this priority: they
-    take back by preemption what was lent."""
+    """Pods that borrow need a lower priority than this. Owners take back by preemption what was lent."""
 
     keep_free: float = Field(default=0, ge=0, le=1)
     """Share of the group that is never lent: of its devices, its CPU and what else a pod requests."""
@@ -125,15 +124,15 @@ class CardOptions(SettingGroup):
     """What is kept for whom among types of cards (docs/use/gpu.md)."""
 
     protection: Annotated[Protection, Off] = Protection.SOFT
-    """Protection of scarce cards from pods that name no type. soft: less scarce cards come first. hard: scarce cards
-    are not for such pods."""
+    """Protection of scarce cards from pods that name no type. soft: other cards come first. hard: such pods get no
+    scarce cards."""
 
     rare_types: tuple[str, ...] = ()
     """Types that are always the scarcest, whatever the cluster says."""
 
     without_cards: Annotated[Protection, Off] = Protection.SOFT
-    """Protection of nodes with cards from pods that ask for none. off: as any other node. soft: these nodes come last.
-    hard: these nodes are not for such pods."""
+    """Protection of nodes with cards from pods that ask for none. off: none. soft: they come last. hard: such pods do
+    not go there."""
 
     even: Annotated[Even, Off] = Even.NAMED
     """Pods for which the pressure of types is kept even: none, those that name several types, or all."""
@@ -161,8 +160,7 @@ class DeviceOptions(SettingGroup):
     cards."""
 
     shared_memory_resource: str = "aliyun.com/gpu-mem"
-    """Extended resource of the device plugin for shared cards: their memory in units of the plugin, summed over a node.
-    Empty: not used."""
+    """Extended resource that counts the memory of shared cards, in units of the plugin. Empty: not used."""
 
     count_resource: str = "aliyun.com/gpu-count"
     """Extended resource of that plugin that counts the cards with that memory. Empty: not used."""
@@ -171,8 +169,8 @@ class DeviceOptions(SettingGroup):
     """Node labels that say the model of its cards; the first that a node has counts."""
 
     mixed: bool = True
-    """Allow whole and shared cards on one node. Only where whatever hands out whole cards obeys the chosen index:
-    NVIDIA's own device plugin does not."""
+    """Allow whole and shared cards on one node. Needs a plugin for whole cards that obeys the index: NVIDIA's does
+    not."""
 
     @model_validator(mode="after")
     def _can_be_told_apart(self) -> Self:

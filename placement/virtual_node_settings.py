@@ -87,12 +87,11 @@ class ServerlessOptions(SettingGroup):
     """Pods that may leave the cluster need not tolerate the `taints`."""
 
     taints: tuple[str, ...] = (PROVIDER_TAINT,)
-    """Keys of taints that providers put on their nodes to keep pods away that do not mean them. A node with one of them
-    is virtual."""
+    """Keys of taints that providers put on their nodes. A node with one of them is virtual."""
 
     providers: tuple[Provider, ...] = ()
-    """Providers with their quotas. The first that claims a node has it. Virtual nodes that none claims are those of the
-    provider `other`, which has no limits unless it is listed."""
+    """Providers with their quotas. Virtual nodes that no listed provider claims belong to `other`, which has no limits
+    unless it is listed."""
 
     @model_validator(mode="after")
     def _once_each(self) -> Self:

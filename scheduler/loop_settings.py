@@ -74,8 +74,7 @@ class ShardOptions(SettingGroup):
     """All replicas place pods, each on its own nodes, instead of one replica on all; `--shards`."""
 
     count: int = Field(default=16, ge=1, le=256)
-    """Shards that nodes are parted into; about four for each replica. Replicas with another number place nothing while
-    some with the first one live."""
+    """Shards that nodes are parted into; about four for each replica. All replicas need the same number."""
 
     passes: ClassVar[int] = 1
     """Further replicas that try a unit which found no room, before the leader looks at the nodes of all. Each further

@@ -76,10 +76,7 @@ def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
     options = FilterOptions(
         domain=ours.domain,
         shared=tuple(ours.share_nodes),
-        highest_peaks=rules.highest_peaks,
-        groups=rules.machine_groups,
-        cards=rules.cards,
-        devices=rules.devices,
+        rules=rules,
         is_offline=offline_pods(ours.gpu, ours.colocation, rules.devices).is_offline,
         plugins=plugins.filters(),  # those that are on for a profile are in its list
     )
@@ -140,12 +137,9 @@ def filter_options(whole: Settings) -> FilterOptions:
     return FilterOptions(
         domain=settings.domain,
         daemons=tuple(settings.daemon_schedulers),
-        highest_peaks=rules.highest_peaks,
+        rules=rules,
         standard=tuple(settings.standard_filters),
         predicts=settings.scorer.url is None,
-        groups=rules.machine_groups,
-        cards=rules.cards,
-        devices=rules.devices,
         plugins=plugins.filters(),
         plugins_on=plugins.filters(EXTENDER),
     )

@@ -140,15 +140,15 @@ def _says_nothing_of_filters(spec: PolicySpec) -> bool:
 
 
 def _filter_options(spec: PolicySpec, options: FilterOptions, place: str) -> FilterOptions:
-    peaks = options.highest_peaks
+    peaks = options.rules.highest_peaks
     if spec.highest_peaks is not None:
         peaks = spec.highest_peaks
         for resource in peaks:
             _check_resource(resource, f"{place}.highest_peaks.{resource}")
-    cards = options.cards
+    cards = options.rules.cards
     if spec.cards is not None:
         cards = cards.replace(**spec.cards.model_dump(exclude_none=True))
-    return replace(options, highest_peaks=dict(peaks), cards=cards)
+    return replace(options, rules=options.rules.replace(highest_peaks=dict(peaks), cards=cards))
 
 
 def _filters(spec: PolicySpec, options: FilterOptions, place: str) -> tuple[Filter, ...]:
@@ -157,7 +157,7 @@ def _filters(spec: PolicySpec, options: FilterOptions, place: str) -> tuple[Filt
             check_filter(name, options)
     if spec.filters is not None:
         # What a policy sets for a filter that it does not run is a slip, and would go unnoticed.
-        cards = options.cards
+        cards = options.rules.cards
         hard = spec.cards is not None and Protection.HARD in (cards.protection, cards.without_cards)
         for name, is_set, key in (
             (PredictedPeak.name, bool(spec.highest_peaks), "highest_peaks"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +15,7 @@ from placement.filters.filter import Filter
 from placement.filters.predicted_peak import PredictedPeak
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership
-from placement.node_rule_settings import CardOptions, DeviceOptions, MachineGroupOptions
+from placement.node_rule_settings import NodeRuleOptions
 from placement.policies.mistakes import way_out
 
 FILTER_NAMES: Final = (Domain.name, MachineGroup.name, ListedCards.name, PredictedPeak.name, *STANDARD_FILTERS)
@@ -30,26 +30,20 @@ class FilterOptions:
     domain        : of this scheduler, the same for every pod: it says who owns which node
     shared        : further domains, where another scheduler places pods, too
     daemons       : scheduler names whose pods of DaemonSets may be on nodes of every domain
-    highest_peaks : by resource, see PredictedPeak; none = it does not run
     standard      : filters of kube-scheduler to run, by plugin name
     predicts      : whether the forecast is in this process, which PredictedPeak needs
-    groups        : machine groups with owners; any pod may name the others
-    cards         : what nodes with cards, and rare ones, are to pods
-    devices       : how nodes and pods speak of cards
+    rules         : about nodes; without highest_peaks PredictedPeak does not run
     is_offline    : whether a pod without cards may use idle cores of nodes with cards
     plugins       : filters of other packages, which policies may name
     plugins_on    : those of them that run unless a policy names filters
     """
 
     domain: str = ""
-    highest_peaks: Mapping[str, float] = field(default_factory=dict)
     standard: tuple[str, ...] = ()
     predicts: bool = True
     shared: tuple[str, ...] = ()
     daemons: tuple[str, ...] = ()
-    groups: Sequence[MachineGroupOptions] = ()
-    cards: CardOptions = field(default_factory=CardOptions)
-    devices: DeviceOptions = field(default_factory=DeviceOptions)
+    rules: NodeRuleOptions = field(default_factory=NodeRuleOptions)
     is_offline: Callable[[PodInfo], bool] = lambda pod: False
     plugins: Sequence[Filter] = ()
     plugins_on: Sequence[Filter] = ()
@@ -67,7 +61,7 @@ def chosen_filters(options: FilterOptions, names: Collection[str] | None = None)
         check_filter(name, options)
     ours: list[Filter] = [Domain(options.domain, options.shared, options.daemons)]
     if MachineGroup.name in names:
-        ours.append(MachineGroup(Membership(options.groups)))
+        ours.append(MachineGroup(Membership(options.rules.machine_groups)))
     if ListedCards.name in names:
         ours.append(card_rule(options))
     if PredictedPeak.name in names:
@@ -87,22 +81,22 @@ def check_filter(name: str, options: FilterOptions) -> None:
 
 def card_rule(options: FilterOptions) -> ListedCards:
     """What nodes with cards, and rare ones, are to pods, as far as it takes no tables."""
-    return ListedCards(options.cards, options.devices, is_offline=options.is_offline)
+    return ListedCards(options.rules.cards, options.rules.devices, is_offline=options.is_offline)
 
 
 def _switched_on(options: FilterOptions) -> Sequence[str]:
     ours = [MachineGroup.name, ListedCards.name]
-    if options.highest_peaks:
+    if options.rules.highest_peaks:
         ours.append(PredictedPeak.name)
     return (*ours, *options.standard, *(one.name for one in options.plugins_on))
 
 
 def _predicted_peak(options: FilterOptions) -> PredictedPeak:
-    if not options.highest_peaks:
+    if not options.rules.highest_peaks:
         raise InputError("PredictedPeak is named without highest_peaks: add them, for instance {cpu: 0.9}")
     if not options.predicts:
         raise InputError(
             "highest_peaks needs the forecast in this process, extender.scorer.url has it elsewhere: "
             "leave one of them out"
         )
-    return PredictedPeak(options.highest_peaks)
+    return PredictedPeak(options.rules.highest_peaks)

@@ -53,8 +53,8 @@ class PodQueue(SettingGroup):
     """Labels that pods here have. Empty: any."""
 
     order: Order = Order.DRF
-    """Pods that go first. fifo: those that came first. priority: the more important. deadline: those that have to start
-    first. drf: those of the owner with the smallest dominant share."""
+    """Pods that go first. fifo: the oldest. priority: the most important. deadline: those that must start first. drf:
+    those of the owner with the smallest dominant share."""
 
     weight: Weight = 1
     """Turns of this queue for each turn of a queue with weight 1, while both have pods that wait."""
@@ -97,8 +97,7 @@ class FairOptions(SettingGroup):
     (docs/use/queues.md)."""
 
     unqueued_weight: Weight = 4
-    """Turns of pods that no queue takes, for each turn of a queue with weight 1, if they are equally important. They
-    are one queue, by priority and age."""
+    """Turns of pods that no queue takes, for each turn of a queue with weight 1."""
 
     longest_wait: Duration = Field(default=600, ge=0)
     """A pod that came, or was tried last, this long ago goes next, whatever its priority. Needs a queue. 0: never."""

@@ -17,7 +17,7 @@ from typing import Any, Self
 import httpx
 import yaml
 
-from testing.constants import split_constants
+from testing.constants import Constants, split_constants
 from testing.processes.forked_process import ForkedProcess
 from testing.waiting import eventually
 
@@ -37,6 +37,7 @@ class ScorerProcess:
 
     directory   : where its settings and its log go
     settings    : document; constants of options classes may be among its keys (testing/constants.py)
+    constants   : of further classes
     ready       : wait until it is
     command     : which service it is; `scorer` or `extender`
     code        : directory of the code that runs
@@ -50,6 +51,7 @@ class ScorerProcess:
         directory: Path,
         *arguments: str | Path,
         settings: Mapping[str, Any] | None = None,
+        constants: Constants | None = None,
         ready: bool = True,
         command: str = "scorer",
         code: Path = ROOT,
@@ -60,6 +62,7 @@ class ScorerProcess:
         config = directory / "settings.yaml"
         given = settings_of() if settings is None else settings
         document, self._constants = split_constants(given) if code == ROOT else (dict(given), {})
+        self._constants |= constants or {}
         config.write_text(yaml.safe_dump(document))
         self._code = code
         self._arguments = [command, "--port", "0", "--config", str(config), *map(str, arguments)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from advisor.advice_settings import AdvisedLoop
 from placement.gate_exemptions import ADVICE
 from testing.clusters.advised_site import Site, advised_site
 from testing.processes.scorer_process import ScorerProcess
@@ -38,12 +39,18 @@ Started = Callable[..., ScorerProcess]
 
 @pytest.fixture
 def start(site: Site, tmp_path: Path) -> Iterator[Started]:
-    """start(url=of a proxy, models=another registry, **settings of `advise`) -> an advisor that is ready."""
+    """start(url=of a proxy, models=another registry, **settings and constants of `advise`) -> an advisor that is ready.
+    in_flight: pods whose advice is written at once."""
     with ExitStack() as running:
         number = iter(range(100))
 
         def start(
-            *arguments: str, url: str = "", models: Path | None = None, kubeconfig: Path | None = None, **advise: Any
+            *arguments: str,
+            url: str = "",
+            models: Path | None = None,
+            kubeconfig: Path | None = None,
+            in_flight: int = AdvisedLoop.bindings_in_flight,
+            **advise: Any,
         ) -> ScorerProcess:
             process = ScorerProcess(
                 tmp_path / f"advise-{next(number)}",
@@ -56,6 +63,12 @@ def start(site: Site, tmp_path: Path) -> Iterator[Started]:
                     "scorer": {"model_every": "1s", "overview_every": "1s"},
                     # With the default of two seconds a busy machine would let pods go without advice.
                     "advise": {"leader_election": {"enabled": False}, "gate_timeout": "60s"} | advise,
+                },
+                constants={
+                    f"{AdvisedLoop.__module__}:{AdvisedLoop.__name__}": {
+                        "batch": in_flight,
+                        "bindings_in_flight": in_flight,
+                    }
                 },
                 command="advise",
                 forked=True,

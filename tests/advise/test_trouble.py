@@ -51,7 +51,7 @@ def test_the_api_server_is_killed_and_comes_back_in_a_burst(
     site: Site, start: Started, kube_scheduler: KubeScheduler, proxy: TcpProxy
 ) -> None:
     n_pods = 100
-    process = start(url=proxy.url, requests_in_flight=2)
+    process = start(url=proxy.url, in_flight=2)
     proxy.lag_new_connections(0.1)
     site.pods("burst", n_pods)
     assert eventually(lambda: process.metric("forecast_advice_pods_total") > 0), process.log

@@ -54,7 +54,7 @@ def _placers(settings: Settings, provider: PolicyProvider | None, virtual: Virtu
     names = {GPU: ours.gpu.scheduler_name, JOB: ours.job.scheduler_name, ONLINE: ours.scheduler_name}
     placed = {name: profile for profile, name in {**names, **ours.scheduler_names}.items()}
     # Machine groups hold whatever filters a policy names. So do types of cards, by the rule of the policy.
-    groups = MachineGroup(Membership(schedule_policy_defaults(settings).filters.groups))
+    groups = MachineGroup(Membership(settings.node_rules.machine_groups))
     for name, profile in placed.items():
         own = lasting_filters(profile, ours, settings.node_rules.devices, virtual)
         yield PlacingScheduler(profile, name, of_loops, (groups, *own))

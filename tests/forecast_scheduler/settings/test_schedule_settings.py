@@ -58,7 +58,7 @@ def test_rules_about_nodes_and_gpus_get_to_every_profile() -> None:
     assert group == MachineGroupOptions(
         name="search", owners=(GroupOwner(namespaces=("a",)),), borrow=Borrow.IDLE, keep_free=0.1
     )
-    assert schedule_policy_defaults(settings).filters.groups == (group,)
+    assert schedule_policy_defaults(settings).filters.rules == settings.node_rules
     with pytest.raises(InputError, match="keep_free"):
         with_options(Settings(), {"node_rules": {"machine_groups": [lent | {"keep_free": 2}]}})
     gpu = _settings(gpu={"idle_cpu": {"memory_per_gpu": 2}, "tide": {"grace": "10m"}}).schedule.gpu

@@ -52,7 +52,8 @@ GROUPS = (
 def test_only_owners_may_name_a_group(pod: PodInfo, expected: list[Verdict]) -> None:
     world = GroupWorld(NODES, (), *GROUPS)
     assert list(verdicts(world.filter, pod, world.view).values()) == expected
-    (made,) = (one for one in chosen_filters(FilterOptions(groups=GROUPS)) if one.name == "MachineGroup")
+    options = FilterOptions(rules=NodeRuleOptions(machine_groups=GROUPS))
+    (made,) = (one for one in chosen_filters(options) if one.name == "MachineGroup")
     assert list(verdicts(made, pod, world.view).values()) == expected
 
 

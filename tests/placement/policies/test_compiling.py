@@ -9,7 +9,7 @@ from placement.card_types.listed_cards import ListedCards
 from placement.filters.catalogue import STANDARD_FILTERS
 from placement.filters.domain import Domain
 from placement.filters.predicted_peak import PredictedPeak
-from placement.node_rule_settings import CardOptions, DeviceOptions, Protection
+from placement.node_rule_settings import CardOptions, DeviceOptions, NodeRuleOptions, Protection
 from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from placement.policies.document import read_document
 from placement.policies.filter_choice import FILTER_NAMES, FilterOptions
@@ -25,9 +25,11 @@ DEFAULTS = PolicyDefaults(
     parameters=ScoreParameters(usage_weights={"cpu": 3.0}),
     filters=FilterOptions(
         domain="blue",
-        cards=CardOptions(rare_types=("H100",)),
-        devices=DeviceOptions(resources=("amd.com/gpu",), model_labels=("card",)),
-        highest_peaks={"memory": 0.7},
+        rules=NodeRuleOptions(
+            cards=CardOptions(rare_types=("H100",)),
+            devices=DeviceOptions(resources=("amd.com/gpu",), model_labels=("card",)),
+            highest_peaks={"memory": 0.7},
+        ),
         standard=("TaintToleration", "NodeName"),
     ),
 )
@@ -52,7 +54,8 @@ def test_a_policy_that_says_nothing_is_the_settings_by_another_name() -> None:
     assert names(policy) == names(settings)
     assert policy.scoring.weights == settings.scoring.weights == DEFAULTS.weights
     assert policy.scoring.resource_weights is None and policy.deadline_seconds is None
-    assert (policy.cards.options, policy.cards.devices) == (DEFAULTS.filters.cards, DEFAULTS.filters.devices)
+    rules = DEFAULTS.filters.rules
+    assert (policy.cards.options, policy.cards.devices) == (rules.cards, rules.devices)
 
 
 def test_the_domain_is_first_in_every_policy_and_that_of_the_settings() -> None:
@@ -83,7 +86,7 @@ def test_a_parameter_of_a_filter_takes_the_place_of_that_of_the_settings() -> No
     hard = one("cards: {protection: hard}")
     (cards,) = (f for f in hard.filters if isinstance(f, ListedCards))
     assert cards.options == hard.cards.options == CardOptions(protection=Protection.HARD, rare_types=("H100",))
-    assert cards.devices == DEFAULTS.filters.devices
+    assert cards.devices == DEFAULTS.filters.rules.devices
     off = one("cards: {protection: off, without_cards: off}").cards.options
     assert (off.protection, off.without_cards) == (Protection.OFF, Protection.OFF)
 
@@ -203,7 +206,7 @@ def test_a_deadline_is_none_beyond_which_a_scorer_elsewhere_is_not_waited_for() 
     [
         PolicyDefaults(weights={"nothing": 1.0}),
         PolicyDefaults(filters=FilterOptions(standard=("Nothing",))),
-        PolicyDefaults(filters=FilterOptions(highest_peaks={"gpu": 1.0})),
+        PolicyDefaults(filters=FilterOptions(rules=NodeRuleOptions(highest_peaks={"gpu": 1.0}))),
     ],
 )
 def test_settings_that_are_wrong_are_refused_before_any_document(defaults: PolicyDefaults) -> None:
