@@ -31,9 +31,13 @@ OTHER_KUBERNETES = $(shell $(BIN)/python -c "from testing.servers.control_plane.
 COMMA := ,
 INSTALL = @set -o pipefail; $(BIN)/python -m uv pip install --compile-bytecode --python $(BIN)/python --constraint constraints.txt $(1) 2>&1 \
 	| sed -u '/^ [-+~] /d' || $(BIN)/python -m pip install --quiet --constraint constraints.txt $(1)
+LOWEST = $(BIN)/python -m uv pip install --quiet --python .venv-lowest/bin/python --constraint .venv-lowest/lowest.txt
+# What the fast tests do not reach: scikit-learn, statsmodels and plotly at work, a server on a socket, joblib's backends.
+FITS_AND_SERVERS := $(addprefix tests/,forecast/test_fit.py trainer/run_report/test_run_report.py scorer/replay/test_replay.py \
+	serving/test_server.py forecast_scheduler/commands/train/test_joblib_backend.py)
 
 .PHONY: help setup setup-bench demo cluster dashboards settings chart test test-default servers test-fast audit lint types \
-	test-long durations bench size clean
+	test-long test-lowest durations bench size clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -73,7 +77,7 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(BIN)/mypy $(SOURCES)
 
-test-long: servers  ## all tests, by named parts: make test-long PART=differential
+test-long: servers $(if $(filter file,$(origin PART)),test-lowest)  ## all tests, by named parts: make test-long PART=differential
 	for part in $(PART); do \
 		workers=$(WORKERS); if [ $$part = soak ]; then workers=0; fi; \
 		$(PYTEST) --part $$part --hypothesis-profile=long --numprocesses $$workers || failed="$$failed $$part"; \
@@ -81,6 +85,12 @@ test-long: servers  ## all tests, by named parts: make test-long PART=differenti
 			KUBERNETES_VERSION=$$version $(PYTEST) --part $$part --hypothesis-profile=long --numprocesses $$workers || failed="$$failed $$part-$$version"; \
 		done; fi; \
 	done; if [ "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
+
+# tests/test_constraints.py is about the versions of constraints.txt, and these are others.
+test-lowest: .venv-lowest/.installed  ## fast tests, fits and a server with the lowest versions that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest --quiet --part fast -m "not long" --hypothesis-profile=fast --numprocesses 2 \
+		--deselect tests/test_constraints.py
+	.venv-lowest/bin/python -m pytest --quiet -m "not long" $(FITS_AND_SERVERS)
 
 durations: servers  ## run the default tests and record how long each file took
 	$(PYTEST) --part default -m "not long" --numprocesses $(WORKERS) --record-durations
@@ -153,8 +163,17 @@ endif
 size: $(VENV)/.installed-test  ## how large the tree is: lines, files, settings keys, words, public names
 	@$(BIN)/python -m testing.size
 
+# The lowest versions of what we name ourselves, the newest of what those and the tests need.
+.venv-lowest/.installed: pyproject.toml | $(VENV)/.installed-test
+	"$(PYTHON)" -m venv --clear --without-pip .venv-lowest
+	$(BIN)/python -m uv pip compile --quiet --resolution lowest-direct $(addprefix --extra=,dask aws google azure s3 foundation) \
+		--python .venv-lowest/bin/python --output-file .venv-lowest/lowest.txt pyproject.toml >/dev/null
+	$(LOWEST) hatchling
+	$(LOWEST) --no-build-isolation --editable ".[test]"
+	@touch $@
+
 clean:  ## remove the environments and all caches
-	rm -rf $(VENV) .venv-audit .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-audit .venv-lowest .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # One stamp file per set of extras. They are written last, so an interrupted install is done again.
 $(VENV)/.python:

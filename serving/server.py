@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import signal
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -105,7 +106,8 @@ class ScorerServer:
         if options.probe_port is not None:
             self._probes = ScorerServer(probe_app(self._heartbeat), _Probes(host=options.host, port=options.probe_port))
         self._socket = _listen(options.host, options.port)
-        self._uvicorn = _Uvicorn(self._config(), options.header_timeout, self._stop_from_signal, self._started)
+        context = None if self._certificates is None else self._certificates.context
+        self._uvicorn = _Uvicorn(self._config(), context, options.header_timeout, self._stop_from_signal, self._started)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         self._stopping = False
@@ -192,7 +194,7 @@ class ScorerServer:
             self._certificates.refresh()
 
     def _config(self) -> uvicorn.Config:
-        options, certificates = self.options, self._certificates
+        options = self.options
         return uvicorn.Config(
             self._app,
             loop="auto",
@@ -209,7 +211,6 @@ class ScorerServer:
             # one) close idle connections themselves: a request that meets our closing would be lost.
             timeout_keep_alive=120,
             timeout_graceful_shutdown=max(1, round(options.shutdown)),
-            ssl_context_factory=None if certificates is None else lambda config, default: certificates.context,
         )
 
 
@@ -219,12 +220,14 @@ class _Uvicorn(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
+        context: ssl.SSLContext | None,
         handshake_seconds: float,
         on_signal: Callable[[], None],
         on_started: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self._handshake_seconds, self._on_signal, self._on_started = handshake_seconds, on_signal, on_started
+        self._context, self._handshake_seconds = context, handshake_seconds
+        self._on_signal, self._on_started = on_signal, on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Unlike uvicorn's own, does not leave the loop's 60 s to TLS handshakes, and reports when it has started.
@@ -243,10 +246,10 @@ class _Uvicorn(uvicorn.Server):
             return kind(config=config, server_state=self.server_state, app_state=self.lifespan.state)
 
         for listener in sockets or ():
-            if config.ssl is None:
+            if self._context is None:
                 self.servers.append(await loop.create_server(protocol, sock=listener, backlog=config.backlog))
             else:
-                self.servers.append(TlsListener(listener, protocol, config.ssl, self._handshake_seconds))  # type: ignore[arg-type]
+                self.servers.append(TlsListener(listener, protocol, self._context, self._handshake_seconds))  # type: ignore[arg-type]
         self.started = True
         self._on_started()
 
