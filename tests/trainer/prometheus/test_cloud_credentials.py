@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from base.errors import InputError
+from testing.constants import with_constants
 from testing.servers.bad_proxy import BadProxy, self_signed
 from testing.servers.prometheus import PrometheusServer, free_port
 from testing.servers.token_service import TokenService
@@ -46,7 +47,8 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
 
 def _connection(url: str, cloud: Cloud, **options: Any) -> PrometheusConnection:
     given = {"aws_region": REGION} if cloud is Cloud.AWS else {}
-    return PrometheusConnection(url, ConnectionOptions(cloud=cloud, patience=0.1, **(given | options)))
+    connection = with_constants(ConnectionOptions(), cloud=cloud, first_patience=0.1, **(given | options))
+    return PrometheusConnection(url, connection)
 
 
 def _asks(connection: PrometheusConnection) -> None:
