@@ -21,10 +21,10 @@ MOST_MIB = 450
 CLIENT = """
 import resource, sys, threading
 from datetime import UTC, datetime
-from trainer.prometheus.prometheus_connection import Connection
+from trainer.prometheus.prometheus_connection import PrometheusConnection
 from trainer.prometheus.prometheus_settings import ConnectionOptions
 
-connection = Connection(sys.argv[1], ConnectionOptions(patience=0.1))
+connection = PrometheusConnection(sys.argv[1], ConnectionOptions(patience=0.1))
 start, end = (datetime.fromtimestamp(t, UTC) for t in (1700000000, 1700000300))
 said = []
 
