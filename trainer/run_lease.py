@@ -74,7 +74,7 @@ def hold_lease(
     if isinstance(store, LocalStore):
         return _locked(store.root, store_url, holder)
     assert isinstance(store, FsspecStore)
-    return _held(_Lease(store, store_url, holder, timedelta(seconds=seconds), clock), sleep)
+    return _held(_Lease(store, store_url, holder, timedelta(seconds=seconds), clock), seconds, sleep)
 
 
 @contextmanager
@@ -186,8 +186,8 @@ class _Lease:
 
 
 @contextmanager
-def _held(lease: _Lease, sleep: Callable[[float], None]) -> Iterator[Check]:
-    keeping = PeriodicTask("train-lease", lease._length.total_seconds() / 3, lease.check)
+def _held(lease: _Lease, seconds: float, sleep: Callable[[float], None]) -> Iterator[Check]:
+    keeping = PeriodicTask("train-lease", seconds / 3, lease.check)
     # A run that is stopped while it creates the file must release it again: so taking is inside, too.
     try:
         lease.acquire(sleep)
