@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 _RULES_SECONDS = 150
 _PATIENCE_SECONDS = 600  # the first time on a machine, programs are built
 _NOT_HERE = ("git clone", "make setup")  # whoever runs the tests has done both
-_OWN_TERMINAL = re.compile(r"in a terminal of its own:$|in its terminal:$", re.IGNORECASE)
+_OWN_TERMINAL = re.compile(r"in a\s+terminal\s+of\s+its\s+own:$|in\s+its\s+terminal:$", re.IGNORECASE)
 
 _SAID = {
     "forecast-scheduler train": r"published \S+ at local-cluster/models: 48 services, 50 nodes, learned from 10 days",
