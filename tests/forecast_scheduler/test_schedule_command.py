@@ -109,7 +109,7 @@ def test_shards_are_for_those_who_ask(
         (["--json", "-"], "--json and --output are for a cluster from a file"),
         (["--dry-run", "--cluster", "x.json", "--kubeconfig", "y"], "name two clusters"),
         (["--share-nodes", "forecast-scheduler"], "is the domain of this scheduler"),
-        (["--shards", "--no-leader-elect"], "shards.enabled needs lease.enabled"),
+        (["--shards", "--no-leader-elect"], "shards.enabled needs leader_election.enabled"),
         (["--dry-run", "--cluster", "nowhere.json"], "nowhere.json"),
         (["--at", "2026-10-13T17:00", "--dry-run"], "--at and --history are for a cluster from a file"),
     ],
