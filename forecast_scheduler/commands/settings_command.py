@@ -34,7 +34,7 @@ class _WordsOrCommand(TyperGroup):
 
 settings = typer.Typer(
     cls=_WordsOrCommand,
-    help="Find settings by words: forecast-scheduler settings tls port. And rewrite documents of earlier versions.",
+    help="Find settings by words, as in `settings tls port`; rewrite an old document with `settings migrate`.",
 )
 
 
@@ -52,11 +52,13 @@ def list_settings(
     shell = open_shell(None, verbose=verbose, json_file=json, environment={})
     check_writable(json)
 
-    from forecast_scheduler.settings.key_search import matching_keys
+    from forecast_scheduler.settings.key_search import former_keys_named, matching_keys
 
     found = matching_keys(words or [])
     if not found:
-        raise InputError(f"no setting matches {' '.join(words or [])!r}: try fewer words, or docs/use/settings.md")
+        former = "; ".join(map(str, former_keys_named(words or [])))
+        hint = former or "try fewer words; docs/README.md lists all pages, and EMERGENCY.md is for trouble"
+        raise InputError(f"no setting matches {' '.join(words or [])!r}: {hint}")
     shell.show(_table(found))
     write_figures(json, {"settings": [asdict(one) for one in found]})
 
@@ -83,7 +85,7 @@ def migrate(
 ) -> None:
     """Rewrite a settings document of an earlier version with the keys of this one; values stay as they are.
 
-    Comments are not kept. Standard error lists the keys that exist no more, and why.
+    Comments are not kept. Standard error lists the keys that exist no more, and why, and those that now count for more.
     """
     shell = open_shell(None, verbose=verbose, environment={})
 
@@ -95,7 +97,7 @@ def migrate(
 
     values = read_document(file)
     new = migrated(values)
-    for one in (*new.removed, *new.lost):
+    for one in (*new.removed, *new.notes):
         shell.err.print(str(one), highlight=False, markup=False, soft_wrap=True)
     if new.values == values:
         shell.err.print(f"{file} has no key of an earlier version", highlight=False, markup=False, soft_wrap=True)

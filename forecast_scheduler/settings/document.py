@@ -181,7 +181,8 @@ def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settin
     from_environment = _from_environment(environment)
     if not from_environment:
         return settings_of(values, f"config file {config}")
-    _check_former(from_environment, "the environment (FORECAST_SCHEDULER_*)", "set the new names instead")
+    way_out = f"set the new names instead, as {ENVIRONMENT_PREFIX}REPLAY__DAYS for `replay.days`"
+    _check_former(from_environment, "the environment (FORECAST_SCHEDULER_*)", way_out)
     return settings_of(_merge(values, from_environment), "the environment (FORECAST_SCHEDULER_*)")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from forecast_scheduler.settings.former_keys import FORMER, REMOVED
+from forecast_scheduler.settings.former_keys import FORMER, REMOVED, WIDER
 
 _END: Final = None
 """Key in a tree of keys under which the former key that ends there stands. Text is a part of a key."""
@@ -29,7 +29,8 @@ class FormerKey:
 
     def __str__(self) -> str:
         if self.name in FORMER:
-            return f"`{self.key}` is `{FORMER[self.name]}` now"
+            wider = f", {WIDER[self.name]}" if self.name in WIDER else ""
+            return f"`{self.key}` is `{FORMER[self.name]}` now{wider}"
         return f"`{self.key}` is gone: {REMOVED[self.name]}"
 
 

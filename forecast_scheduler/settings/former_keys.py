@@ -164,7 +164,7 @@ _REMOVED_AROUND_PLACING: Final[dict[str, str]] = {
     "schedule.gpu.balance": "cores, memory and cards weigh 1, 1 and 3 always",
     "schedule.gpu.dra": "20s to write claims and 10m until devices are ready, always",
     "schedule.gpu.idle_cpu.ceiling": "schedule.colocation.ceiling counts for offline pods, too",
-    "schedule.gpu.idle_cpu.dry_run": "with evict: false evictions are only reported",
+    "schedule.gpu.idle_cpu.dry_run": "instead of true set evict: false, which only reports evictions",
     "schedule.gpu.idle_cpu.hours": "it is 6 always",
     "schedule.gpu.idle_cpu.lead": "it is 30m always",
     "schedule.gpu.idle_cpu.priority_below": "schedule.colocation.priority_below counts for offline pods, too",
@@ -233,8 +233,21 @@ _REMOVED_FROM_SHARED: Final[dict[str, str]] = {
 }
 
 FORMER: Final[dict[str, str]] = {**_RENAMED_AROUND_MODELS, **_RENAMED_AROUND_PLACING, **_RENAMED_TO_SHARED}
-"""New key by old one. Those of schedule.job count for pods of every profile now; a queue with `profiles: [job]` takes
-those of jobs only (docs/use/queues.md)."""
+"""New key by old one."""
+
+_ALL_PROFILES: Final = "which counts for pods of every profile"
+_ALL_PLACING: Final = "which counts for our loops, the extender and the advisor"
+
+WIDER: Final[dict[str, str]] = {
+    "extender.highest_peaks": _ALL_PLACING,
+    "extender.rare_devices": _ALL_PLACING,
+    "schedule.highest_peaks": _ALL_PLACING,
+    "schedule.job.longest_wait": _ALL_PROFILES,
+    "schedule.job.queues": f"{_ALL_PROFILES}; a queue with `profiles: [job]` takes jobs only (docs/use/queues.md)",
+    "schedule.rare_devices": _ALL_PLACING,
+    "webhook.advice.excluded_namespaces": "which counts for learning, moves, resizes and replica metrics, too",
+}
+"""By key of FORMER: what its new key counts for in addition."""
 
 REMOVED: Final[dict[str, str]] = {**_REMOVED_AROUND_MODELS, **_REMOVED_AROUND_PLACING, **_REMOVED_FROM_SHARED}
 """By key that exists no more: a clause that says why, or what to use instead."""

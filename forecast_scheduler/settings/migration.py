@@ -10,7 +10,7 @@ from typing import Any
 
 from forecast_scheduler.settings.document import SHARED, Settings
 from forecast_scheduler.settings.former_key_lookup import FormerKey, former_keys_in, parts_of
-from forecast_scheduler.settings.former_keys import FORMER, REMOVED
+from forecast_scheduler.settings.former_keys import FORMER, REMOVED, WIDER
 
 _FILLED = ("[]", "NAME")
 
@@ -21,12 +21,12 @@ class Migration:
 
     values  : equal to those given if they had no key of an earlier version
     removed : keys that exist no more
-    lost    : sentences about values that found another one in their new place
+    notes   : sentences about values that found another one in their new place, or count for more there
     """
 
     values: dict[str, Any]
     removed: tuple[FormerKey, ...]
-    lost: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def migrated(values: Mapping[str, Any]) -> Migration:
@@ -36,18 +36,20 @@ def migrated(values: Mapping[str, Any]) -> Migration:
     """
     new: dict[str, Any] = _copied(values)
     removed: list[FormerKey] = []
-    lost: list[str] = []
+    notes: list[str] = []
     while found := former_keys_in(new):
         for former in found:
             value = _taken(new, former.path)
             if former.name in REMOVED:
                 removed.append(former)
             else:
-                lost += _put(new, _target(former), value, former.key)
-    if removed or lost or new != values:
+                target = _target(former)
+                notes += _put(new, target, value, former.key, ".".join(map(str, target)))
+                notes += [str(former)] if former.name in WIDER else []
+    if removed or notes or new != values:
         _share(new)
     first = {shared: new[shared] for shared in SHARED if shared in new and shared not in values}
-    return Migration(first | new, tuple(removed), tuple(lost))
+    return Migration(first | new, tuple(removed), tuple(notes))
 
 
 def _copied(values: Any) -> Any:
@@ -74,8 +76,8 @@ def _target(former: FormerKey) -> list[str | int]:
     return [next(chosen) if part in _FILLED else part for part in parts_of(FORMER[former.name])]
 
 
-def _put(values: Any, path: list[str | int], value: Any, former: str) -> Iterator[str]:
-    """Put the value there; yield a sentence for each that finds another one. former: key that had it"""
+def _put(values: Any, path: list[str | int], value: Any, former: str, now: str) -> Iterator[str]:
+    """Put the value there; yield a sentence for each that finds another one. former, now: keys that had and have it"""
     at = values
     for number, key in enumerate(path):
         is_last = number == len(path) - 1
@@ -85,9 +87,9 @@ def _put(values: Any, path: list[str | int], value: Any, former: str) -> Iterato
             inner = at[key] if isinstance(at, list) and isinstance(key, int) and key < len(at) else None
         if is_last and isinstance(inner, dict) and isinstance(value, dict):
             for below, one in value.items():
-                yield from _put(inner, [below], one, f"{former}.{below}")
+                yield from _put(inner, [below], one, f"{former}.{below}", f"{now}.{below}")
         elif is_last and inner != value:
-            yield f"`{former}` is left out: `{'.'.join(map(str, path))}` has another value, decide which of them holds"
+            yield f"`{former}` is left out: `{now}` has another value, decide which of them holds"
         at = inner
 
 
@@ -106,7 +108,7 @@ def _share(new: dict[str, Any]) -> None:
             for path in takers:
                 if key not in _group_at(new, path):
                     if _group_at(defaults, path)[key] != common:
-                        list(_put(new, [*path, key], _group_at(defaults, path)[key], ""))
+                        list(_put(new, [*path, key], _group_at(defaults, path)[key], "", ""))
                 elif _group_at(new, path)[key] == common:
                     _taken(new, (*path, key))
             new.setdefault(shared, {})[key] = common

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
+from base.setting_group import SettingGroup
 from forecast_scheduler.settings import former_key_lookup
-from forecast_scheduler.settings.document import load_settings
+from forecast_scheduler.settings.document import Settings, group_in, load_settings
 from forecast_scheduler.settings.former_key_lookup import former_keys_in
-from forecast_scheduler.settings.former_keys import FORMER, REMOVED
+from forecast_scheduler.settings.former_keys import FORMER, REMOVED, WIDER
 
 
 def test_a_file_with_former_keys_is_refused_with_one_error_that_names_them_all(tmp_path: Path) -> None:
@@ -21,7 +22,8 @@ def test_a_file_with_former_keys_is_refused_with_one_error_that_names_them_all(t
         load_settings(old, {})
     assert str(caught.value) == (
         f"config file {old} has 3 keys of an earlier version: `schedule.gpu.groups` is `node_rules.machine_groups` now;"
-        " `schedule.gpu.devices` is `node_rules.devices` now; `schedule.job.queues` is `schedule.queues` now:"
+        " `schedule.gpu.devices` is `node_rules.devices` now; `schedule.job.queues` is `schedule.queues` now,"
+        " which counts for pods of every profile; a queue with `profiles: [job]` takes jobs only (docs/use/queues.md):"
         f" run `forecast-scheduler settings migrate {old}`"
     )
 
@@ -51,3 +53,18 @@ def test_former_keys_are_found_in_lists_under_chosen_names_and_below_former_grou
 
 def test_no_key_has_two_fates() -> None:
     assert set(FORMER) & set(REMOVED) == set()
+    assert set(WIDER) <= set(FORMER)
+
+
+def test_former_keys_lead_to_keys_that_exist_and_exist_no_more_themselves() -> None:
+    assert [new for new in FORMER.values() if not _exists(new)] == []
+    assert [old for old in (*FORMER, *REMOVED) if _exists(old)] == []
+
+
+def _exists(key: str) -> bool:
+    group: type[SettingGroup] | None = Settings
+    for part in key.replace("[]", "").replace(".NAME", "").split("."):
+        if group is None or part not in group.model_fields:
+            return False
+        group = group_in(group.model_fields[part].annotation)
+    return True

@@ -120,7 +120,7 @@ def test_a_full_document_is_refused_once_and_migrated_it_loads_to_the_same_value
     assert {one.key for one in new.removed} == {
         f"{service}.{key}" for service in (*SERVICES, "autoscale.external_metrics") for key in FIXED
     }
-    assert new.lost == ()
+    assert new.notes == ()
     assert migrated(new.values).values == new.values
 
 
@@ -150,10 +150,18 @@ def test_a_command_that_had_its_default_keeps_it() -> None:
 def test_a_value_that_finds_another_one_in_its_place_is_named() -> None:
     new = migrated({"scorer": {"kubeconfig": "a", "serving": {"port": 1}, "port": 2}, "webhook": {"kubeconfig": "b"}})
     assert new.values == {"kubernetes": {"kubeconfig": "a"}, "scorer": {"serving": {"port": 1}}}
-    assert [one.partition(":")[0] for one in new.lost] == [
+    assert [one.partition(":")[0] for one in new.notes] == [
         "`scorer.port` is left out",
         "`webhook.kubeconfig` is left out",
     ]
+
+
+def test_a_value_that_counts_for_more_in_its_place_is_named() -> None:
+    document = {"extender": {"highest_peaks": {"cpu": 0.9}}, "schedule": {"highest_peaks": {"cpu": 0.8, "log": 1}}}
+    new = migrated(document)
+    assert new.values == {"node_rules": {"highest_peaks": {"cpu": 0.9, "log": 1}}}
+    assert "`extender.highest_peaks` is `node_rules.highest_peaks` now, which counts for our loops" in new.notes[0]
+    assert new.notes[1].startswith("`schedule.highest_peaks.cpu` is left out: `node_rules.highest_peaks.cpu` has")
 
 
 def test_aliases_in_a_document_are_places_of_their_own() -> None:
@@ -176,7 +184,7 @@ def test_migrating_a_migrated_document_changes_nothing(chosen: dict[tuple[str, .
         place[path[-1]] = value
     once = migrated(document).values
     again = migrated(once)
-    assert (again.values, again.removed, again.lost) == (once, (), ())
+    assert (again.values, again.removed, again.notes) == (once, (), ())
 
 
 def test_every_shared_group_has_its_place_in_the_document() -> None:
@@ -216,8 +224,17 @@ def test_settings_are_found_by_words_also_by_others_than_their_names_have(capsys
     assert {"serving.tls_cert", "serving.client_ca"} <= set(found("tls"))
     assert "serving.token_files" in found("auth")
     assert found("extender", "port") == found("list", "extender", "port") == ["extender.serving"]
+    assert found("changes", "at", "night")[0] == "change_windows"
+    assert found("never", "move")[:2] == ["excluded.namespaces", "excluded.services"]
+    assert "rebalance.mode" in found("rebalance", "off")
+    assert "scorer.report" not in found("port")
+    assert found("FORECAST_SCHEDULER_HOT_SHARE")[0] == "hot_share"
+    assert found("scorer.serving.port") == ["scorer.serving"]
     assert len(found()) > len(found("serving")) > 0
     assert run(["settings", "kubernetes_audiences"]) == 0
     assert "none" in capsys.readouterr().out
     assert run(["settings", "no-such-word"]) == 2
     assert "no setting matches 'no-such-word'" in capsys.readouterr().err
+    for former in ("FORECAST_SCHEDULER_SCORER__PORT", "scorer.port"):
+        assert run(["settings", former]) == 2
+        assert "`scorer.port` is `scorer.serving.port` now" in capsys.readouterr().err
