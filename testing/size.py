@@ -32,7 +32,7 @@ def sizes(root: Path) -> dict[str, int]:
         "benchmarks/ and data/: lines": _lines(python, "benchmarks"),
         "tracked files": len(tracked),
         "product: files of Python": len(product),
-        "settings keys": len(re.findall(r"^\| `[^`]+` \|", settings, re.MULTILINE)),
+        "settings keys": len(re.findall(r"^\| `[^`]+` *\|", settings, re.MULTILINE)),
         "Markdown: words": sum(len(page.split()) for page in pages),
         "Markdown: pages": len(pages),
         "product: public classes and functions": sum(_public_names(text) for text in product.values()),
