@@ -7,7 +7,7 @@ ends. In an object store each run creates the next of numbered files, which fail
 
     free     no file, or the highest one has expired              -> the next number is created
     held     the highest one has not expired                      -> LeaseHeld
-    lost     there is a higher one than ours                      -> LeaseLost from `check`
+    lost     there is a higher one than ours, or ours is another's -> LeaseLost from `check`
 
 Expiry goes by the clocks of the machines. A run that stood still for longer than its lease finds out in `check`, which
 every run calls before it publishes. The highest file stays, so that no number comes twice.
@@ -22,7 +22,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Final
@@ -82,7 +82,8 @@ def _locked(root: Path, url: str, holder: str) -> Iterator[Check]:
     path = root / LOCK_FILE
     try:
         root.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # A writer of the volume could put a link there, and the file behind it would be emptied.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     except FileExistsError as error:
         raise StoreError(f"{root} is a file, it must be a directory") from error
     except OSError as error:
@@ -99,8 +100,9 @@ def _locked(root: Path, url: str, holder: str) -> Iterator[Check]:
             raise LeaseHeld(url, os.pread(descriptor, 300, 0).decode(errors="replace")) from None
         except OSError as error:
             logger.warning("no lock: a second run is not kept out", extra={"file": str(path), "error": error.strerror})
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, holder.encode(), 0)
+        with suppress(OSError):  # of a full disk: the lock holds all the same
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, holder.encode(), 0)
         yield check
     finally:
         os.close(descriptor)
@@ -132,10 +134,10 @@ class _Lease:
         try:
             self._write(self._store.create)
         except (FileExistsError, StoreError):  # not all stores that speak S3 say why they refuse
-            if self._read(self._number) is None:
-                raise
+            if self._read(self._number) is None:  # or know how: then the last of those that write it has it
+                self._write(self._store.put)
         sleep(_SETTLE_SECONDS)  # it may be ours even if it was refused: a request that was sent again
-        if not self._is_ours():
+        if not self._is_ours(self._read(self._number)):
             raise LeaseHeld(self._url, "it began in this very moment")
         for number in before:
             self._store.delete(_name(number))
@@ -143,7 +145,8 @@ class _Lease:
     def check(self) -> None:
         """Renew the lease; raises LeaseLost if it is not ours any more or may not be."""
         try:
-            is_lost = max(self._numbers(), default=0) > self._number
+            found = self._read(self._number)
+            is_lost = max(self._numbers(), default=0) > self._number or not (found is None or self._is_ours(found))
             if not is_lost:
                 self._write(self._store.put)
         except StoreError as error:
@@ -158,7 +161,7 @@ class _Lease:
 
     def release(self) -> None:
         """Let it expire now, if it is ours."""
-        if self._number and self._is_ours():
+        if self._number and self._is_ours(self._read(self._number)):
             self._length = timedelta()
             self._write(self._store.put)
 
@@ -175,8 +178,7 @@ class _Lease:
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
-    def _is_ours(self) -> bool:
-        found = self._read(self._number)
+    def _is_ours(self, found: _Record | None) -> bool:
         return found is not None and found.token == self._record.token
 
     def _write(self, put: Callable[[str, bytes], None]) -> None:

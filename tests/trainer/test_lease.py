@@ -127,6 +127,25 @@ def test_a_file_system_without_locks_is_said_and_does_not_stop_the_run(
     assert "a second run is not kept out" in caplog.text
 
 
+def test_a_link_in_place_of_the_lock_is_refused_and_what_it_names_stays(tmp_path: Path) -> None:
+    (tmp_path / "latest.json").write_text("precious")
+    (tmp_path / LOCK_FILE).symlink_to(tmp_path / "latest.json")
+    with pytest.raises(StoreError, match="symbolic links"), hold_lease(str(tmp_path)):
+        pass
+    assert (tmp_path / "latest.json").read_text() == "precious"
+
+
+def test_a_full_disk_does_not_end_the_run_before_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, content: bytes, offset: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("trainer.run_lease.os.pwrite", full)
+    with hold_lease(str(tmp_path)) as check:
+        check()
+        with pytest.raises(LeaseHeld), hold_lease(str(tmp_path)):
+            pass
+
+
 # In an object store
 
 
@@ -145,6 +164,38 @@ def test_where_a_file_is_created_twice_the_last_writer_wins_and_the_others_are_t
     url = f"local://{tmp_path}"  # fsspec's driver looks whether a file is there, and then writes it
     (answers,) = answers_per_lease(3, [url], hold=1.0)
     assert answers.count("in") == 1 and "lost" not in answers
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_store_that_cannot_create_only_takes_the_last_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some that speak S3 answer 501 to a request with a condition."""
+    url = "memory://lease-unconditional"
+
+    def refuse(self: FsspecStore, name: str, content: bytes) -> None:
+        raise StoreError("A header you provided implies functionality that is not implemented")
+
+    monkeypatch.setattr(FsspecStore, "create", refuse)
+    with hold_lease(url, sleep=NO_WAIT) as ours:
+        ours()
+        with pytest.raises(LeaseHeld), hold_lease(url, sleep=NO_WAIT):
+            pass
+        record = open_store(url).get("train-lease-00000001.json")
+        open_store(url).put("train-lease-00000001.json", record.replace(b'"token":"', b'"token":"other-'))
+        with pytest.raises(LeaseLost):  # one that wrote it at the same time
+            ours()
+    with pytest.raises(LeaseHeld), hold_lease(url, sleep=NO_WAIT):  # it is the other's still
+        pass
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_store_that_is_away_when_the_lease_is_taken_is_a_store_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(self: FsspecStore, name: str, content: bytes) -> None:
+        raise StoreError("no answer")
+
+    monkeypatch.setattr(FsspecStore, "create", gone)
+    monkeypatch.setattr(FsspecStore, "put", gone)
+    with pytest.raises(StoreError, match="no answer"), hold_lease("memory://lease-away", sleep=NO_WAIT):
+        pass
 
 
 def test_a_killed_run_keeps_others_out_until_its_lease_ends_and_a_living_one_renews(bucket: str) -> None:
