@@ -23,7 +23,6 @@ LabelKey = Annotated[str, Meta(min_length=1, max_length=317, pattern=QUALIFIED_N
 Namespace = Annotated[str, Meta(min_length=1, max_length=63, pattern=NAMESPACE)]
 ObjectName = Annotated[str, Meta(min_length=1, max_length=253)]
 Weight = Annotated[int, Meta(ge=1, le=100)]
-Percent = Annotated[int, Meta(ge=1, le=100)]
 Priority = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
 ItemCount = Annotated[int, Meta(ge=0, le=32)]
 Strings = Annotated[list[ShortText], Meta(max_length=32)]

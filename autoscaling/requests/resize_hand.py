@@ -209,7 +209,8 @@ class ResizeHand:
         for pod in pods:
             service = known.get(pod.uid, pod.service)
             why = self._excluded.why(service.namespace, service.kind, service.name)
-            self.kept[why] += bool(why and pod.asks)
+            if why and pod.asks:
+                self.kept[why] += 1
             found.append(replace(pod, service=service, asks=pod.asks and not why))
         return found
 

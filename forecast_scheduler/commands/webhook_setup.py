@@ -188,7 +188,8 @@ def _check(settings: WebhookOptions) -> None:
         if managed and getattr(settings.serving, name) is not None:
             raise InputError(
                 f"webhook.certificates.managed and webhook.serving.{name} (--{name.replace('_', '-')}) both say which "
-                "certificate to show: leave one of them out"
+                f"certificate to show: leave one of them out, or write webhook.serving.{name}: null where "
+                "`serving` has it for the others"
             )
     if not managed and settings.serving.tls_cert is None:
         raise InputError(

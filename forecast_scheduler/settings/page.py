@@ -19,9 +19,10 @@ _HEAD: Final = """# Settings
 a setting by words: `forecast-scheduler settings WORD...`.
 
 From weakest to strongest: defaults, the file of `--config` (or of `FORECAST_SCHEDULER_CONFIG`), environment variables,
-options of the command. A key `replay.days` is `FORECAST_SCHEDULER_REPLAY__DAYS` in the environment. An unknown key is
-refused wherever it stands; `forecast-scheduler settings migrate FILE` rewrites a document of an earlier version. A
-duration is a number of seconds, or text such as `200ms`, `30s`, `5m`, `1h30m` or `2d`.
+options of the command. Keys under COMMAND.serving, .leader_election, .decisions and .tenants win over the groups that
+commands share, wherever either stands. A key `replay.days` is `FORECAST_SCHEDULER_REPLAY__DAYS` in the environment. An
+unknown key is refused wherever it stands; `forecast-scheduler settings migrate FILE` rewrites a document of an earlier
+version. A duration is a number of seconds, or text such as `200ms`, `30s`, `5m`, `1h30m` or `2d`.
 """
 
 _TABLE: Final = "| key | default | allowed | meaning |\n|---|---|---|---|"

@@ -10,7 +10,7 @@ from admission.webhook_settings import CertificateOptions, WebhookOptions
 from advisor.advice_settings import AdviseOptions
 from base.errors import InputError
 from forecast_scheduler.commands.webhook_setup import open_webhook
-from forecast_scheduler.settings.document import load_settings
+from forecast_scheduler.settings.document import Settings, load_settings
 
 PAGE = Path(__file__).parents[3] / "docs" / "operate" / "webhook.md"
 
@@ -30,11 +30,15 @@ def test_mistakes_are_named(setting: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("file", ["tls_cert", "tls_key"])
 def test_files_and_managed_certificates_exclude_each_other(file: str) -> None:
     settings = WebhookOptions.model_validate({"certificates": {"managed": True}, "serving": {file: "a.pem"}})
-    with (
-        pytest.raises(InputError, match=rf"webhook\.serving\.{file} .*leave one of them out"),
-        open_webhook(settings, AdviseOptions()),
-    ):
+    way_out = rf"webhook\.serving\.{file} .*leave one of them out, or write webhook\.serving\.{file}: null"
+    with pytest.raises(InputError, match=way_out), open_webhook(settings, AdviseOptions()):
         pass
+
+
+def test_null_keeps_the_certificate_of_the_other_services_from_the_webhook() -> None:
+    document = {"serving": {"tls_cert": "a.pem"}, "webhook": {"serving": {"tls_cert": None}}}
+    settings = Settings.model_validate(document)
+    assert (settings.webhook.serving.tls_cert, str(settings.scorer.serving.tls_cert)) == (None, "a.pem")
 
 
 def test_the_example_in_the_docs_is_valid(tmp_path: Path) -> None:

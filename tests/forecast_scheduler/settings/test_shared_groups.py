@@ -84,6 +84,12 @@ def test_options_and_the_environment_win_over_the_shared_group(tmp_path: Path) -
     assert (changed.port, changed.host, changed.drain) == (9002, "127.0.0.1", 3)
 
 
+def test_what_a_command_has_in_the_file_wins_over_the_shared_group_of_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").write_text("scorer: {serving: {probe_port: 9000}}\n")
+    settings = load_settings(tmp_path / "settings.yaml", {"FORECAST_SCHEDULER_SERVING__PROBE_PORT": "8081"})
+    assert (settings.scorer.serving.probe_port, settings.extender.serving.probe_port) == (9000, 8081)
+
+
 def test_a_mistake_in_a_shared_group_is_named_there(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("serving: {prot: 9000}\n")
     with pytest.raises(InputError, match=r"unknown key 'serving.prot': did you mean 'serving.port'"):
