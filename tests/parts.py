@@ -60,7 +60,16 @@ PARTS: Final = {
     "differential": ("differential/", "profiles/job/cron/test_robfig.py"),
     "models": ("forecast/", "trainer/", "nights/", "data/", "scorer/replay/", "rebalancer/", "contracts/"),
     "services": ("scorer/", "extender/", "serving/", "processes/", "advise/", "advisor/", "admission/"),
-    "loops": ("schedule/", "scheduler/", "placement/", "cluster/", "kube/", "tenants/", "rules_by_profile/"),
+    "loops": (
+        "schedule/",
+        "scheduler/",
+        "placement/",
+        "cluster/",
+        "live_cluster/",
+        "kube/",
+        "tenants/",
+        "rules_by_profile/",
+    ),
     "hands": ("rebalance/", "autoscale/", "autoscaling/"),
     "installation": ("",),  # deploy, image, dashboards, browser, the command line, benchmarks, docs
 }

@@ -28,7 +28,7 @@ from testing.servers.prometheus import PrometheusServer
 from testing.servers.workload_kubelets import WorkloadKubelets
 from testing.waiting import eventually
 from tests.autoscale.conftest import BUSY, CORES, QUIET
-from tests.cluster.custom_resources import CustomResources
+from tests.live_cluster.custom_resources import CustomResources
 
 OURS = "forecast-scheduler"
 SERVICE = "forecast-scheduler-external-metrics"

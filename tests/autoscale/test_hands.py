@@ -27,8 +27,8 @@ from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.kustomize import built, built_from
 from testing.waiting import eventually
 from tests.autoscale.conftest import QUIET
-from tests.cluster.custom_resources import CustomResources
 from tests.deploy.rights import DELEGATED, OF_EVERYBODY, Installed, account_of, granted
+from tests.live_cluster.custom_resources import CustomResources
 
 PART: Final = "autoscaler"
 NODES: Final = ("a", "b", "c")

@@ -29,9 +29,9 @@ from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.kustomize import DEPLOY
 from testing.servers.shipped_rights import NAMESPACE
 from testing.waiting import eventually
-from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
 from tests.deploy import rebalancer_at_work
 from tests.deploy.rights import Installed, command_of
+from tests.live_cluster.test_schedule_volumes import claim, storage_class, using, volume
 from tests.schedule.test_native_gangs import GROUPS as NATIVE_GROUPS
 from tests.schedule.test_native_gangs import native_group, native_member
 

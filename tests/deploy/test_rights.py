@@ -20,9 +20,9 @@ from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.kustomize import DEPLOY, built, built_from
 from testing.servers.shipped_rights import NAMESPACE
 from testing.waiting import eventually
-from tests.cluster.test_node_topologies import DEFINITION as NODE_TOPOLOGIES
 from tests.deploy.parts_at_work import PARTS, SERVES_NATIVE_GROUPS, clear
 from tests.deploy.rights import DELEGATED, OF_EVERYBODY, Installed, account_of, granted
+from tests.live_cluster.test_node_topologies import DEFINITION as NODE_TOPOLOGIES
 from tests.schedule.test_native_gangs import GATES as NATIVE_GROUPS
 
 _STATUS = re.compile(r"(?<=[ (=])403\b")

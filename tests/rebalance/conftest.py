@@ -27,7 +27,7 @@ from testing.servers.control_plane.pool import control_plane
 from testing.servers.controller_manager.controller_manager import ControllerManager
 from testing.servers.workload_kubelets import WorkloadKubelets
 from testing.waiting import eventually
-from tests.cluster.custom_resources import CustomResources
+from tests.live_cluster.custom_resources import CustomResources
 from tests.rebalance.driver import When, main
 
 ROOT = Path(__file__).parents[2]

@@ -13,6 +13,7 @@ ROOT: Final = Path(__file__).parents[3]
 
 MOST_KEYS: Final = 300
 
+
 def _pages() -> list[str]:
     """The text of each page, without headings, and of code only the lines of YAML with a comment."""
     paths = [path for path in ROOT.glob("docs/**/*.md") if path != PAGE]

@@ -1,4 +1,4 @@
-"""Answers that a real API server gives too rarely for a test to wait for; the usual ones are in tests/cluster."""
+"""Answers that a real API server gives too rarely for a test to wait for; the usual ones are in tests/live_cluster."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import WATCHED, ApiObject, Kind, decode_pod
 from testing.waiting import eventually
-from tests.cluster.stored_objects import StoredObjects
 from tests.kube.scripted_server import Answer, ScriptedServer, bookmark, event, page, pod_json
+from tests.live_cluster.stored_objects import StoredObjects
 
 QUICK = Timing(backoff=Backoff(first=0.01, longest=0.05))
 IDLE = Answer(chunks=[bookmark("99")], hold=30)

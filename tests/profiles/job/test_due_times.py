@@ -16,8 +16,8 @@ from kube.decoding.jobs import JobInfo
 from profiles.job.cron.cron_jobs import Concurrency, CronJobInfo, CronJobs
 from profiles.job.due_times import DueTimes, due_time
 from profiles.job.job_annotations import NO_TERMS, JobTerms, terms_of
+from tests.cluster.runs.made_up import POD, REPORT, times
 from tests.kube.job_table import JobTable
-from tests.scorer.runs.made_up import POD, REPORT, times
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from cluster.runs.expected import ExpectedRun, ExpectedRuns, RunSource
 from cluster.runs.run_times import RunTimes
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
+from tests.cluster.runs.made_up import POD, REPORT, run, times
 from tests.kube.job_table import JobTable
-from tests.scorer.runs.made_up import POD, REPORT, run, times
 
 SAYS = replace(POD, annotations={"forecast-scheduler.io/expected-run": "20m"})
 

@@ -20,7 +20,7 @@ from testing.servers.cluster_objects import ClusterWriter, job, node, pod, repli
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
-from tests.cluster.stored_objects import StoredObjects
+from tests.live_cluster.stored_objects import StoredObjects
 
 QUICK = Timing(backoff=Backoff(longest=0.5))
 

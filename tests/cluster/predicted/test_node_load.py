@@ -13,8 +13,8 @@ from base.errors import InputError
 from cluster.predicted.horizon import Horizon
 from cluster.predicted.node_load import PeakHours, bounding_peaks, counted, hottest_first, load_inputs
 from scorer.highest_peak import peaks_of_nodes
+from tests.cluster.predicted.test_node_curves import predicted
 from tests.scorer.live_cluster import model, moment
-from tests.scorer.predicted.test_node_curves import predicted
 
 SUNDAY = date(2026, 11, 29)
 EVENING = Horizon(tuple(SUNDAY + timedelta(days=n) for n in range(7)), 44, ZoneInfo("UTC"))  # 22:00

@@ -16,8 +16,8 @@ from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo, PodPhase
 from scorer.options import ScorerOptions
+from tests.cluster.runs.made_up import REPORT
 from tests.kube.api_objects import node, pod
-from tests.scorer.runs.made_up import REPORT
 
 NOW = 10_000.0
 

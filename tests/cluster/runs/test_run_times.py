@@ -14,7 +14,7 @@ from cluster.runs.run_times import REMEMBERED_RUNS, RunTimes
 from forecast.job_runs import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobOutcome
-from tests.scorer.runs.made_up import REPORT, run
+from tests.cluster.runs.made_up import REPORT, run
 
 RUNS = st.lists(st.floats(1.0, LONGEST_RUN), min_size=1, max_size=80)
 

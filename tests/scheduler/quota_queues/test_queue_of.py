@@ -8,7 +8,7 @@ import pytest
 from base.errors import InputError
 from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of, owner_in
 from scheduler.quota_queues.quota_queue_settings import DEFAULT_QUEUE, Order, PodQueue, all_queues
-from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod
+from tests.scheduler.quota_queues.queue_pods import PROFILES, a_job_pod
 
 QUEUES = [
     PodQueue(name="night", order=Order.FIFO),

@@ -21,7 +21,7 @@ from scheduler.quota_queues.owner_shares import Shares, dominant
 from scheduler.quota_queues.queue_of import QueueOf, QueueOwner
 from scheduler.quota_queues.quota_queue_settings import Order, PodQueue
 from scheduler.quota_queues.quota_units import FlowSort, QueueUnits
-from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, a_node, is_job
+from tests.scheduler.quota_queues.queue_pods import PROFILES, a_job_pod, a_node, is_job
 
 NODES, CPU, MEMORY = 20, 50.0, 200.0
 BATCH, WAITING, SECONDS, SETTLED, RUN_SECONDS = 1024, 150, 100, 40, 30.0

@@ -14,7 +14,7 @@ from kube.objects.objects import NodeInfo, PodInfo, PodPhase
 from scheduler.quota_queues.owner_shares import OwnerShare, OwnerUse, ShareGauges, Shares, dominant, pods_to_level
 from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
 from scheduler.quota_queues.quota_queue_settings import PodQueue
-from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, a_node
+from tests.scheduler.quota_queues.queue_pods import PROFILES, a_job_pod, a_node
 
 A, B = QueueOwner("default", "a"), QueueOwner("default", "b")
 

@@ -29,7 +29,7 @@ from testing.constants import with_constants
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
-from tests.cluster.custom_resources import Answer, CustomResources
+from tests.live_cluster.custom_resources import Answer, CustomResources
 
 HERE: Final = Path(__file__).parents[2]
 DEFINITION: Final[Manifest] = yaml.safe_load((HERE / "deploy/crds/podgroups/podgroups.yaml").read_text())

@@ -22,7 +22,7 @@ from tests.admission.templates.manifests import (
     node_config,
     pod_config,
 )
-from tests.cluster.custom_resources import CustomResources
+from tests.live_cluster.custom_resources import CustomResources
 
 
 @pytest.fixture(scope="module")

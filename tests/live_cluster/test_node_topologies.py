@@ -23,7 +23,7 @@ from placement.topology.zone_table import ZoneTable
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
-from tests.cluster.custom_resources import Answer, CustomResources
+from tests.live_cluster.custom_resources import Answer, CustomResources
 from tests.placement.topology.test_topology_doc import EXAMPLES
 
 DEFINITION: Final[Manifest] = yaml.safe_load((Path(__file__).parent / "noderesourcetopologies.yaml").read_text())

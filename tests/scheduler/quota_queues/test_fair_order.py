@@ -13,7 +13,7 @@ from scheduler.quota_queues.fair_order import FairFlows
 from scheduler.quota_queues.owner_shares import Shares
 from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf
 from scheduler.quota_queues.quota_queue_settings import FairOptions, Order, PodQueue
-from tests.scheduler.queues.queue_pods import PROFILES, a_head, a_job_pod, a_node
+from tests.scheduler.quota_queues.queue_pods import PROFILES, a_head, a_job_pod, a_node
 
 QUEUES = [
     PodQueue(name="fifo", order=Order.FIFO, weight=3),

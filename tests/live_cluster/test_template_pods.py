@@ -11,7 +11,7 @@ from testing.servers.control_plane.control_plane import ControlPlane
 from tests.admission.templates.manifests import Manifest, template_set
 from tests.admission.templates.random_templates import random_manifests, random_pod
 from tests.admission.templates.shaping_pods import applied_to_pod, shaped
-from tests.cluster.custom_resources import CustomResources
+from tests.live_cluster.custom_resources import CustomResources
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tenants.elastic_quota import WATCHED_QUOTAS
 from testing.processes.scorer_process import ROOT
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
-from tests.cluster.custom_resources import CustomResources
+from tests.live_cluster.custom_resources import CustomResources
 
 Manifest = dict[str, Any]
 CRDS: Final = ROOT / "deploy/crds"

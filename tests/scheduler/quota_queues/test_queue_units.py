@@ -7,7 +7,7 @@ from scheduler.queue.queued_pods import UnitOf, unit_by_owner
 from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf
 from scheduler.quota_queues.quota_queue_settings import Order, PodQueue
 from scheduler.quota_queues.quota_units import QueueUnits
-from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, is_job
+from tests.scheduler.quota_queues.queue_pods import PROFILES, a_job_pod, is_job
 
 
 class Gangs:
