@@ -194,6 +194,8 @@ def by_name(state: ClusterState) -> dict[str, Any]:
 
 def rebuilt(state: ClusterState) -> ClusterState:
     fresh = ClusterState(now=state.now)
+    fresh.put_node(node("gone", **dict.fromkeys(state.kinds, 0.0)))  # a resource counts once a node has named it
+    fresh.delete_node("gone")
     fresh.replace(Kind.JOBS, list(state.jobs.values()))
     fresh.replace(Kind.REPLICA_SETS, list(state.replica_sets.values()))
     fresh.replace(Kind.NODES, [n for n in state.nodes if n is not None])
