@@ -242,13 +242,16 @@ def _issued(url: str, days: tuple[date, ...], *, live: bool) -> IssuedForecasts:
 
 
 def _without_excluded(known: History, excluded: ExcludedOptions) -> tuple[History, tuple[str, ...]]:
-    """Return the history without services that are left alone, and what to say of that."""
+    """Return the history without services that are left alone, and what to say of that. Raises InputError: no other."""
     out = np.array([bool(excluded.why(one.namespace, one.kind, one.name)) for one in known.services], dtype=np.bool_)
     if not out.any():
         return known, ()
+    if out.all():
+        raise InputError("excluded.namespaces and excluded.services leave no service to learn from: name fewer")
     names = [str(service) for service, is_out in zip(known.services, out, strict=True) if is_out]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    what = f"{len(names)} services are excluded and not learned from: {', '.join(names[:_NAMED])}{more}"
+    n_services = "1 service is" if len(names) == 1 else f"{len(names)} services are"
+    what = f"{n_services} excluded and not learned from: {', '.join(names[:_NAMED])}{more}"
     return known.without(out), (what,)
 
 
