@@ -90,7 +90,13 @@ def _locked(root: Path, url: str, holder: str) -> Iterator[Check]:
         raise StoreError(f"{path}: {error.strerror}") from error
 
     def check() -> None:
-        if not path.exists() or not os.path.samestat(os.fstat(descriptor), path.stat()):
+        try:
+            is_there = os.path.samestat(os.fstat(descriptor), path.stat())
+        except FileNotFoundError:
+            is_there = False
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror}") from error
+        if not is_there:
             raise LeaseLost(f"{path} was deleted, and another run may train for {url}: nothing is published, run again")
 
     try:

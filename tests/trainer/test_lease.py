@@ -102,6 +102,18 @@ def test_a_run_whose_lock_was_deleted_may_not_publish(tmp_path: Path) -> None:
                 check()
 
 
+def test_a_volume_that_is_away_before_publishing_is_a_store_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(path: Path) -> None:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with hold_lease(str(tmp_path)) as check, monkeypatch.context() as broken:
+        broken.setattr(Path, "stat", away)
+        with pytest.raises(StoreError, match="Stale file handle"):
+            check()
+
+
 def test_the_lock_ends_with_the_block_also_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), hold_lease(str(tmp_path)):
         raise ZeroDivisionError
