@@ -106,6 +106,6 @@ def migrate(
         text = yaml.safe_dump(new.values, sort_keys=False, allow_unicode=True, width=110)
     if not in_place:
         sys.stdout.write(text)
-    elif new.values != values:
+    settings_of(new.values, f"the new document of {file}")  # a file with a mistake stays as it is
+    if in_place and new.values != values:
         write_text(file, text)
-    settings_of(new.values, f"the new document of {file}")

@@ -210,8 +210,10 @@ def test_the_command_prints_or_replaces_and_says_what_is_gone(
     assert "has no key of an earlier version" in capsys.readouterr().err and old.read_text() == text
     assert run(["settings", "migrate", str(tmp_path / "none.yaml")]) == 2
     old.write_text("scorer: {port: many}\n")
-    assert run(["settings", "migrate", str(old)]) == 2
-    assert "the new document of" in capsys.readouterr().err
+    for arguments in ([], ["--in-place"]):
+        assert run(["settings", "migrate", str(old), *arguments]) == 2
+        assert "the new document of" in capsys.readouterr().err
+    assert old.read_text() == "scorer: {port: many}\n"
 
 
 def test_settings_are_found_by_words_also_by_others_than_their_names_have(capsys: pytest.CaptureFixture[str]) -> None:
