@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -54,9 +55,10 @@ class Section:
     keys: tuple[KnownKey, ...]
 
 
-def known_sections() -> Iterator[Section]:
-    """Yield the document, then its groups, each before those in it."""
-    return _sections(Settings, "")
+@cache
+def known_sections() -> tuple[Section, ...]:
+    """Return the document, then its groups, each before those in it. The texts are read from source files: once."""
+    return tuple(_sections(Settings, ""))
 
 
 def _sections(group: type[SettingGroup], path: str) -> Iterator[Section]:
