@@ -90,10 +90,10 @@ def score_pod(
     """
     at = _at(cluster, rows)
     levels = level_of_nodes(level, cluster.measured_nodes()[at])
-    nobody: Bools = np.zeros(len(rows), dtype=bool)
+    none: Bools = np.zeros(len(rows), dtype=bool)
     if level == Level.NEUTRAL:
         neutral = np.full(len(rows), NEUTRAL_SCORE)
-        return PodScores(rows, neutral, neutral, {}, {}, {}, {}, levels, nobody, ~nobody, nobody, None, None)
+        return PodScores(rows, neutral, neutral, {}, {}, {}, {}, levels, none, ~none, none, None, None)
     scores, weights = policy.scores, policy.weights
     used = dict(weights)
     profile = None
@@ -110,13 +110,13 @@ def score_pod(
     figures = _cluster_figures(cluster, pod, needed)
     parts = {name: scores[name].compute(columns, pod_columns, figures) for name, weight in used.items() if weight > 0}
     total = combine(parts, used)
-    full = nobody
+    full = none
     if profile is None:
         limits = limited(columns.capacity) & ~cluster.capacity_assumed[at]
         left = np.where(limits, columns.virtual_available / np.where(limits, columns.capacity, 1.0), np.nan)
         full = np.asarray((left <= 1 - FULL).any(axis=1))
         if full.all():
-            full = nobody  # there is no other to go to
+            full = none  # there is no other to go to
         total = np.where(full, 0.0, total)
     ranking, ranked, ranked_weights = total, parts, used
     if profile is None and weights.get("predicted_peak", 0.0) > 0:

@@ -27,7 +27,7 @@ class _WordsOrCommand(TyperGroup):
     """`settings WORD` is `settings list WORD`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """See click."""
+        """Return what click is to parse: `list` stands before words that are no command."""
         is_command = bool(args) and (args[0] in self.commands or args[0] == "--help")
         return super().parse_args(ctx, args if is_command else [_LIST, *args])
 

@@ -28,7 +28,7 @@ _SECONDS: Final = 240.0
 _MOST_CLAIMS: Final = 10_000
 
 _MOST_NODES: Final = 1_000
-"""Of one claim."""
+"""Nodes that are remembered of one claim; the oldest goes first."""
 
 
 class FreeVolumes:

@@ -76,7 +76,7 @@ def test_the_trainer_and_what_only_shows_figures_have_no_rights_at_all(tmp_path:
     assert granted(shipped, "trainer") == granted(shipped, "pushgateway") == set()
 
 
-def test_in_shadow_mode_the_extender_may_tell_nobody() -> None:
+def test_in_shadow_mode_the_extender_may_write_no_events() -> None:
     shadow, real = (granted(built(f"overlays/{name}"), "extender") for name in ("shadow", "extender"))
     assert real - shadow == {("create", "events.k8s.io", "events")} and shadow < real
 

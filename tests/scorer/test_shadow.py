@@ -15,7 +15,7 @@ SERVED = [pod_of(5, "a", "node-0", started=at(0)), pod_of(4, "b", "node-1", star
 
 
 def believing(*, in_time: bool = True) -> LiveScorer:
-    """Pod a sits on node-0 and is believed on node-2. in_time: told after the model was there."""
+    """Pod a sits on node-0 and is believed on node-2. in_time: said after the model was there."""
     tested = LiveScorer(pods=SERVED, without_model=not in_time)
     tested.scorer.tables._cluster.believe("uid-a", 2)
     if not in_time:

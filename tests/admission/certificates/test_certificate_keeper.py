@@ -172,7 +172,7 @@ def test_further_names_make_a_new_certificate_and_do_not_take_turns(world: World
         assert {"hook.example", "localhost", "127.0.0.1"} <= names_of(world.certificate())
         newer.wait(21 * DAY)
         newer.look_twice()
-        assert "localhost" not in names_of(newer.certificate())  # nobody wants it any more
+        assert "localhost" not in names_of(newer.certificate())  # it is not asked for any more
 
 
 def test_conflicts_without_end_are_an_error(world: World) -> None:

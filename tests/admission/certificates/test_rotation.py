@@ -110,7 +110,7 @@ def test_an_authority_that_has_ended_gives_way_and_few_are_trusted() -> None:
 @pytest.mark.parametrize(
     ("shown_age", "trusted_for", "expected"),
     [
-        (None, None, False),  # nobody would trust it
+        (None, None, False),  # no API server would trust it
         (None, timedelta(), True),  # nothing else to show
         (DAY, None, False),
         (DAY, timedelta(seconds=9), False),

@@ -205,8 +205,8 @@ def test_terms_are_known_again_as_stored_and_added_beside_what_is_kept() -> None
 
 def test_records_and_terms_that_no_longer_mean_the_pod_are_left_out() -> None:
     first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
-    nobody = template_set(POOL, binding(pods={"namespaces": ["elsewhere"]}))
-    assert shaped(first, nobody).annotations == {TEMPLATES_ANNOTATION: None}
+    bound_elsewhere = template_set(POOL, binding(pods={"namespaces": ["elsewhere"]}))
+    assert shaped(first, bound_elsewhere).annotations == {TEMPLATES_ANNOTATION: None}
     # With nothing left to select by they would mean every pod of the namespace.
     apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["version"]}]})
     templates = template_set(apart, binding(template="PodSchedulerConfig/apart"))

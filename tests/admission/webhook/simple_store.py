@@ -21,7 +21,7 @@ class SimpleStore:
 
 
 def simple_review(body: bytes) -> AdmissionAnswer:
-    """Raises Malformed; and, for the namespace `mistake`, what nobody expects."""
+    """Raises Malformed; and, for the namespace `mistake`, an unexpected error."""
     request = decode_review(body)
     if request.namespace == "mistake":
         raise KeyError("a mistake of ours")

@@ -41,9 +41,9 @@ def test_twice_the_replicas_share_the_load_and_the_requests_of_their_service() -
 
 @pytest.fixture(scope="module")
 def as_it_was_and_doubled() -> tuple[Replay, Replay]:
-    told = forecast_with(fit)
-    return replay(*small_cluster(), told, seed=3, ladder=False, hot=HOT_SHARE), replay(
-        *changed(), told, seed=3, ladder=False, hot=HOT_SHARE
+    forecasts = forecast_with(fit)
+    return replay(*small_cluster(), forecasts, seed=3, ladder=False, hot=HOT_SHARE), replay(
+        *changed(), forecasts, seed=3, ladder=False, hot=HOT_SHARE
     )
 
 

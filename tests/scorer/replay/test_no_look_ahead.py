@@ -69,9 +69,9 @@ def another_future() -> tuple[History, PodUsage]:
 
 
 def test_no_rule_but_the_oracle_sees_what_comes_after_the_placement() -> None:
-    told = forecast_with(fit)
-    as_it_was = replay(*small_cluster(), told, seed=3, ladder=False, hot=HOT_SHARE)
-    otherwise = replay(*another_future(), told, seed=3, ladder=False, hot=HOT_SHARE)
+    forecasts = forecast_with(fit)
+    as_it_was = replay(*small_cluster(), forecasts, seed=3, ladder=False, hot=HOT_SHARE)
+    otherwise = replay(*another_future(), forecasts, seed=3, ladder=False, hot=HOT_SHARE)
     n = sum(REPLICAS)
     for played in (as_it_was, otherwise):
         assert (played.recording.birth[:n] == 0).all()
