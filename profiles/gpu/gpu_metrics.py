@@ -72,7 +72,7 @@ def _of_care(care: OfflineEviction) -> Iterator[Metric]:
     counted = care.evictions
     for outcome in Evicted:
         evictions.add_metric([outcome.value], counted.get(outcome, 0))
-    evictions.add_metric(["told"], care.n_would_go)
+    evictions.add_metric(["reported"], care.n_would_go)
     yield evictions
 
 

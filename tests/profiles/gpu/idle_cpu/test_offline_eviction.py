@@ -188,7 +188,7 @@ def test_figures() -> None:
         "forecast_gpu_strained_nodes 1.0",
         "forecast_gpu_unrelieved_nodes 0.0",
         'forecast_gpu_offline_evictions_total{outcome="evicted"} 3.0',
-        'forecast_gpu_offline_evictions_total{outcome="told"} 0.0',
+        'forecast_gpu_offline_evictions_total{outcome="reported"} 0.0',
     ):
         assert f"\n{line}\n" in text, line
     assert tested.world.cluster.measured_usage()[0, CPU] == 36.5
