@@ -6,6 +6,7 @@ S3 is. Listings may be frozen: they then show what there was at that moment.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Final, Self
+from unittest.mock import patch
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -54,7 +56,7 @@ class _State:
 
 
 class ObjectStoreServer:
-    """Context manager. `url` is the store's URL for `open_store`, with `environment` for the client."""
+    """Context manager. Inside, `open_store(url)` reaches it, from this process and from those that it starts."""
 
     url: Final = f"s3://{_BUCKET}/models"
 
@@ -65,21 +67,28 @@ class ObjectStoreServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self.environment: Final[Mapping[str, str]] = {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
-            "AWS_ACCESS_KEY_ID": "key",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }
+        self._environment = patch.dict(
+            os.environ,
+            {
+                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
+                "AWS_ACCESS_KEY_ID": "key",
+                "AWS_SECRET_ACCESS_KEY": "secret",
+                "AWS_DEFAULT_REGION": "us-east-1",
+                "AWS_EC2_METADATA_DISABLED": "true",
+            },
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
+        self._environment.start()
+        _forget_drivers()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        _forget_drivers()
+        self._environment.stop()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -112,6 +121,13 @@ class ObjectStoreServer:
         """Listings show what there is now, whatever is written later."""
         with self._lock:
             self._state.listed = dict(self._state.objects) if frozen else None
+
+
+def _forget_drivers() -> None:
+    """s3fs keeps a driver for the process: one that was made before asks the server of that time."""
+    import s3fs
+
+    s3fs.S3FileSystem.clear_instance_cache()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -22,12 +22,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStoreServer]:
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 3)
     monkeypatch.setattr(s3fs.S3FileSystem, "read_timeout", 0.5)
     with ObjectStoreServer() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        # A driver is kept for the process: the one of an earlier test asks a server that is gone.
-        s3fs.S3FileSystem.clear_instance_cache()
         yield running
-        s3fs.S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture
