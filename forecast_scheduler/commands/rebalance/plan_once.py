@@ -15,6 +15,7 @@ from forecast_scheduler.commands.live_placing import Placing
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scorer
 from forecast_scheduler.reports.table_format import Column, table_of
 from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.feature_options import change_windows
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import source_of
@@ -49,7 +50,13 @@ def plan_once(settings: Settings, inputs: Inputs) -> MadePlan:
 def _open_planning(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, ScorerBackground, PlanMaker]]:
     prepared = prepare_scorer(settings, inputs)
     placing, budgets = Placing(prepared.scorer, settings), DisruptionBudgets()
-    sources = PlanSources(placing.may_go, budgets, placing.annotations_of)
+    sources = PlanSources(
+        placing.may_go,
+        budgets,
+        placing.annotations_of,
+        excluded=settings.excluded,
+        changes=change_windows(settings),
+    )
     maker = PlanMaker(prepared.scorer.tables, sources, settings.rebalance, settings.hot_share)
     kinds: Collection[Kind] = INDEXED_KINDS
     if inputs.cluster is not None:

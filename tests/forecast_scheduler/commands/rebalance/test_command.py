@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,22 @@ def test_a_recorded_cluster_has_a_plan_and_none_without_a_forecast(
         assert move["source"] != move["target"] and move["reason"]
     assert run(["rebalance", "--plan", *evening.options(models=False)]) == 2
     assert "forecast-scheduler train" in capfd.readouterr().err
+
+
+def test_a_plan_leaves_excluded_services_alone_and_keeps_to_the_change_windows(
+    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def planned(settings: str) -> dict[str, Any]:
+        config = tmp_path / "settings.yaml"
+        config.write_text(settings)
+        assert run(["rebalance", "--plan", *evening.options(), "--config", str(config), "--json", "-"]) == 0
+        found: dict[str, Any] = json.loads(capfd.readouterr().out)
+        return found
+
+    excluded = planned('excluded: {namespaces: ["*"]}\n')
+    assert excluded["moves"] == [] and "excluded.namespaces has *" in excluded["kept"]
+    closed = planned('change_windows: ["18:00-18:01"]\n')
+    assert closed["moves"] == [] and "change_windows (18:00-18:01)" in json.dumps(closed)
 
 
 @pytest.mark.parametrize("options", [["--cluster", "cluster.json"], ["--json", "plan.json"]])
