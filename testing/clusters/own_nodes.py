@@ -26,7 +26,7 @@ _GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroup
 
 
 def settings_of_schedule(**schedule: Any) -> dict[str, Any]:
-    """Without a Lease unless `lease` says otherwise: a test that is about something else needs none."""
+    """Without a Lease unless `leader_election` says otherwise: a test that is about something else needs none."""
     return {
         "scorer": {"usage_every": "1s", "model_every": "1s", "overview_every": "1s"},
         "schedule": {"leader_election": {"enabled": False}} | schedule,

@@ -36,8 +36,10 @@ from tests.schedule.test_native_gangs import GROUPS as NATIVE_GROUPS
 from tests.schedule.test_native_gangs import native_group, native_member
 
 _LITTLE: Final = 5.0
-_ASKED: Final = {"kubernetes_auth": True, "metrics_open": True}
 """Seconds until what one step of the work needs of an earlier one is there, where the rights for it are."""
+
+_ASKED: Final = {"kubernetes_auth": True, "metrics_open": True}
+"""Group `serving` of a part that asks the API server who its clients are, but for /metrics."""
 
 Work = Callable[[Installed, ClusterWriter, ScorerProcess], None]
 Prepare = Callable[[Installed, ClusterWriter], None]

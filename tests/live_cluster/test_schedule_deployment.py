@@ -16,8 +16,6 @@ from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.waiting import eventually
 
-"""Of deploy/components/gpu/rbac.yaml, beside the others."""
-
 
 def test_the_example_gpus_say_nothing_that_cannot_be_read() -> None:
     workloads = [one for one in documents("examples/gpus.yaml") if "template" in one.get("spec", {})]
