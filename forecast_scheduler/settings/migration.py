@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +44,7 @@ def migrated(values: Mapping[str, Any]) -> Migration:
                 target = _target(former)
                 notes += _put(new, target, value, former.key, ".".join(map(str, target)))
                 notes += [str(former)] if former.name in WIDER else []
-    if removed or notes or new != values:
+    if new != values:
         _share(new)
     first = {shared: new[shared] for shared in SHARED if shared in new and shared not in values}
     return Migration(first | new, tuple(removed), tuple(notes))
@@ -100,11 +98,10 @@ def _share(new: dict[str, Any]) -> None:
         group = new.get(shared, {})
         for key in defaults[shared] if isinstance(group, dict) else ():
             takers = [path.split(".") for path, keys in followers.items() if keys is None or key in keys]
-            set_by = [json.dumps(at[key], default=str) for path in takers if key in (at := _group_at(new, path))]
-            (value, n) = Counter(set_by).most_common(1)[0] if set_by else ("", 0)
-            if key in group or 2 * n <= len(takers):
+            set_to = [at[key] for path in takers if key in (at := _group_at(new, path))]
+            common = max(set_to, key=set_to.count, default=None)
+            if key in group or 2 * set_to.count(common) <= len(takers):
                 continue
-            common = next(at[key] for path in takers if json.dumps((at := _group_at(new, path)).get(key)) == value)
             for path in takers:
                 if key not in _group_at(new, path):
                     if _group_at(defaults, path)[key] != common:
