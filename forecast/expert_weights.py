@@ -18,6 +18,7 @@ _RATE_MID, _RATE_HIGH = 5.0, 2.5
 _LEAST_PRIOR = 1e-3
 
 _SMOOTHING = 0.02  # width of the rounded tip of the pinball loss, in units of the scaled peaks
+_PRIOR_STRENGTH, _PRIOR_ROWS = 0.003, 500.0
 
 
 def expert_losses(actual: Floats, experts: Floats, scale: Floats, quantile: float) -> Floats:
@@ -67,8 +68,6 @@ def series_weights(total: Floats, days: Floats, prior: Floats, quantile: float) 
 #
 # Averages of experts' quantiles are usually better than the best of them (Lichtendahl, Grushka-Cockayne & Winkler 2013,
 # "Is it better to average probabilities or quantiles?"), and non-negative weights that sum to 1 cannot run away.
-
-_PRIOR_STRENGTH, _PRIOR_ROWS = 0.003, 500.0
 
 
 def blend_weights(forecasts: Floats, actual: Floats, quantile: float, prior: Floats) -> Floats:

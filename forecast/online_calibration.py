@@ -29,6 +29,7 @@ _LONGEST_DAYS = 7
 """A forecast of days further ahead was replaced before they came, or is too old to be judged by."""
 
 _LIMIT = 1.5
+SERVICE_GAIN, NODE_GAIN = 1.5, 2.0
 
 
 def daily_peaks(usage: AnyFloats) -> Floats:
@@ -62,9 +63,6 @@ def node_hits(history: History, model: PeakModel, day: int) -> Floats:
     usage = history.node_usage[:, :, day]
     counted = np.isfinite(bound) & (np.isfinite(usage).mean(axis=2) >= _MEASURED)
     return np.where(counted, daily_peaks(usage) <= bound, np.nan)
-
-
-SERVICE_GAIN, NODE_GAIN = 1.5, 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ LONGEST_TEXT: Final = 64
 
 DEFAULT_RUN: Final = 600.0
 _MOST_RUNS_OF_MODEL: Final = 8
+_NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 
 def is_job_pod(pod: PodInfo, scheduler_names: Collection[str] = ()) -> bool:
@@ -58,9 +59,6 @@ def annotated_duration(text: str) -> float | None:
     """Seconds of a duration of at most a year; None = the text is none."""
     seconds = duration_seconds(text) if len(text) <= LONGEST_TEXT else None
     return seconds if seconds is not None and seconds <= LONGEST_RUN else None
-
-
-_NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 
 class RunSource(Enum):

@@ -30,6 +30,8 @@ QUALIFIED_NAME: Final = (
 
 NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
 
+_LABEL_VALUE, _QUALIFIED_NAME, _NAMESPACE = map(re.compile, (LABEL_VALUE, QUALIFIED_NAME, NAMESPACE))
+
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Whether all requirements hold; no selector matches nothing, an empty one everything."""
@@ -99,9 +101,6 @@ def _compares(requirement: Requirement, value: str | None) -> bool:
     if number is None or limit is None:
         return False
     return number > limit if requirement.operator is Operator.GT else number < limit
-
-
-_LABEL_VALUE, _QUALIFIED_NAME, _NAMESPACE = map(re.compile, (LABEL_VALUE, QUALIFIED_NAME, NAMESPACE))
 
 
 def is_qualified_name(text: str) -> bool:

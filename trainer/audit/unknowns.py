@@ -31,6 +31,7 @@ LEAST_SHARE: Final = 0.05
 
 _TOP_QUANTILE: Final = 0.999  # one wrong sample does not move the ceiling
 _CROWDING = 2.0  # times as many values in the level as in the band of twice its width below; a smooth day has 1.4
+_LOW, _LEAST_LOW = 0.8, 0.1  # a tenth is well below the ceiling: an even load is no limit
 _LEAST_CORES = 0.01
 _LEAST_SLOTS: Final = 7 * SLOTS_PER_DAY
 FULL_NODE: Final = 0.95
@@ -163,8 +164,6 @@ def _metrics(resources: Bools) -> str:
 # A CPU limit throttles a container in periods of 0.1 s. The history has means over half hours and no counter of
 # throttling: it shows a limit only where usage stays at it for whole half hours. That is clipping, and is found as in
 # inverter power (pvanalytics, `features.clipping.levels`): many values in one narrow level at the top, few below it.
-
-_LOW, _LEAST_LOW = 0.8, 0.1  # a tenth is well below the ceiling: an even load is no limit
 
 
 def ceiling(usage: AnyFloats) -> tuple[Floats, Floats]:

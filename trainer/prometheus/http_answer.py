@@ -38,6 +38,9 @@ _SHOWN = 200
 # Evaluation errors that do not depend on the size of the question (promql/engine.go).
 _NOT_SIZE = re.compile(r"duplicate|many-to-many|multiple matches|same labelset|invalid|unknown")
 
+_FOREIGN: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+_NAMES = frozenset(field.name for field in fields(Queries))
+
 
 class PrometheusUnreachable(InputError):
     """The server has not answered for as long as we are willing to wait."""
@@ -63,9 +66,6 @@ class TooManySamples(ForecastError):
         super().__init__(f"query {name} is too large for the server ({found})")
 
 
-_NAMES = frozenset(field.name for field in fields(Queries))
-
-
 @dataclass(frozen=True, slots=True)
 class QueryResult:
     """A successful answer. pieces: its series, some at a time, decoded when they are asked for."""
@@ -89,9 +89,6 @@ class _Series(msgspec.Struct, gc=False):
     metric: msgspec.Raw = msgspec.Raw()
     values: msgspec.Raw = msgspec.Raw()
     value: msgspec.Raw = msgspec.Raw()
-
-
-_FOREIGN: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 def interpret(

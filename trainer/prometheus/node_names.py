@@ -20,6 +20,7 @@ from trainer.prometheus.matrix import Matrix
 # As in ip-10-0-0-11.ec2.internal.
 _ADDRESS_IN_NAME = re.compile(r"(?:^|[a-z]-)(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})(?:\.|$)")
 _EVER = 2**31
+_RESOURCES = {"cpu": CPU, "memory": MEMORY}
 
 
 def pod_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[tuple[str, str]]:
@@ -179,9 +180,6 @@ def _without_port(name: str) -> str:
 def _address_in(node: str) -> str:
     found = _ADDRESS_IN_NAME.search(node)
     return ".".join(found.groups()) if found else ""
-
-
-_RESOURCES = {"cpu": CPU, "memory": MEMORY}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ _ONLY_HOSTS_HAVE: Final = (
     "lxc[0-9a-f]+|cilium_.*|vxlan.calico|ovn-k8s.*|genev_sys.*|antrea.*"
 )
 
+_POD = 'host_network="",namespace=~"{namespaces}"'
+
 
 def _both(counter: str, selector: str, devices: str) -> str:
     """Reads and writes, or received and sent: one series for each device and direction."""
@@ -176,9 +178,6 @@ POD_SHAPES: Final = (
     KUBELET_SUMS,
     CGROUP_IDS,
 )
-
-
-_POD = 'host_network="",namespace=~"{namespaces}"'
 
 
 def _address(label: str) -> str:

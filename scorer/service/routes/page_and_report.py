@@ -33,6 +33,7 @@ MOST_BYTES = 64 * 2**20
 
 # An empty window that the page fills with the report, which a link with a token in no header could not fetch.
 _POLICIES = {"/report-view": REPORT_POLICY}
+_SCALE_HERE, _HOT_HERE = b"/* LOAD_SCALE */", b"/* HOT_SHARE */"
 router = APIRouter(tags=["state"])
 
 
@@ -60,9 +61,6 @@ def read_report(path: Path | None) -> bytes:
     if len(page) > MOST_BYTES:
         raise Refusal(404, f"the report is larger than {MOST_BYTES >> 20} MiB: write it with a smaller --top")
     return page
-
-
-_SCALE_HERE, _HOT_HERE = b"/* LOAD_SCALE */", b"/* HOT_SHARE */"
 
 
 def page_router(hot: float) -> APIRouter:
