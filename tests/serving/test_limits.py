@@ -86,9 +86,10 @@ def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_
         assert client.get("/v1/nodes").status_code == 200  # the places were given back
 
 
-@pytest.mark.parametrize("wrong", [{"serving": {"max_body_bytes": 0}}])
-def test_options_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(wrong))):
+@pytest.mark.parametrize("name", ["max_body_bytes", "max_concurrent"])
+def test_options_that_cannot_be_are_refused(name: str) -> None:
+    wrong: dict[str, Any] = {"serving": {name: 0}}
+    with pytest.raises(InputError, match=rf"serving\.{name} is 0"):
         ScorerServiceOptions(**wrong)
 
 
