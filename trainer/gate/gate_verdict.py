@@ -30,9 +30,9 @@ from scipy.stats import binom
 from forecast.backtest import BacktestScore
 from trainer.gate.evidence import GateEvidence
 
-_WORSE_THAN_CURRENT = 0.02  # share by which the loss may exceed that of the model in use: within the noise of a week
+_WORSE_THAN_CURRENT = 0.02  # share by which the loss may exceed that of the model in use
 _FEWEST_FOR_NAIVE = 20  # series-days; with fewer the seasonal naive is noise. A night of 20 services must suffice
-_LOWEST_COVERAGE = 0.85  # of peaks by the 0.95 bounds; one week of a small cluster comes down to this by chance
+_LOWEST_COVERAGE = 0.85  # of peaks by the 0.95 bounds; 20 peaks, each held with 0.95, come down to it in 1 of 13 nights
 _HIGHEST_COVERAGE = 0.995  # above it the report says that the bounds are too wide
 _MOST_HELD_BACK_NIGHTS = 3  # the model in use ages: after these, a new one with wider bounds is the lesser harm
 _SLACK = 0.05  # bounds fail when so few peaks covered are this unlikely at the lowest coverage allowed

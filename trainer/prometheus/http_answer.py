@@ -205,7 +205,7 @@ def _texts(warnings: memoryview) -> list[str]:
 
 
 def _decoded(text: bytes | memoryview) -> Any:
-    """Decode JSON without the garbage collector looking at each of a million small lists: 0.07 s instead of 0.35 s.
+    """Decode JSON without the garbage collector looking at each small list: a million samples take 0.2 s, not 0.7 s.
 
     msgspec keeps the interpreter lock, so no other thread runs meanwhile; the call that found the collector on turns it
     on again.
