@@ -43,8 +43,11 @@ class EarlierDays:
     pod_variance: Floats32
     daily_requests: Floats
 
-    def of(self, services: Bools) -> EarlierDays | None:
-        """The days of some services, counted anew: (n_services,) which are kept; None if none of these moved."""
+    def of_services(self, services: Bools) -> EarlierDays | None:
+        """The days of some services, whose rows are counted anew: (n_services,) which are kept.
+
+        None if none of these moved.
+        """
         kept = services[self.service]
         if not kept.any():
             return None
@@ -106,7 +109,7 @@ class Placements:
         )
 
     def of(self, services: Bools) -> Placements:
-        """The runs of some services: (n_services,) whether its runs are kept."""
+        """The runs of some services, whose rows stay as they are: (n_services,) whether its runs are kept."""
         keep = services[self.service]
         if keep.all():
             return self
@@ -204,8 +207,8 @@ class History:
             node_pod_usage=np.maximum(self.node_pod_usage - used, 0.0),
             placements=replace(runs, service=row[runs.service]),
             daily_requests=self.daily_requests[kept],
-            runs=self.runs.of(kept),
-            earlier=None if self.earlier is None else self.earlier.of(kept),
+            runs=self.runs.of_services(kept),
+            earlier=None if self.earlier is None else self.earlier.of_services(kept),
             one_off_usage=one_offs,
         )
 

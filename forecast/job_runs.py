@@ -69,8 +69,8 @@ class JobRuns:
         """(n_runs,) half hour of the day in which each run starts."""
         return self.start % _DAY_SECONDS // (SLOT_MINUTES * 60)
 
-    def of(self, services: Bools) -> JobRuns:
-        """The runs of some services, counted anew: (n_services,) which are kept."""
+    def of_services(self, services: Bools) -> JobRuns:
+        """The runs of some services, whose rows are counted anew: (n_services,) which are kept."""
         kept = services[self.service]
         row = np.cumsum(services) - 1
         return JobRuns(row[self.service[kept]], self.start[kept], self.seconds[kept], self.open[kept])
