@@ -77,7 +77,8 @@ class _LastSlot:
 
 
 class _PlayedOptions(ScorerOptions):
-    # The replay has one model for all days, where a cluster would get a new one every night.
+    """Nothing is too old: the replay has one model for all days, where a cluster gets a new one every night."""
+
     ladder: ClassVar[Ladder] = Ladder(fresh_model=_FOR_EVER, oldest_model=_FOR_EVER, oldest_state=_FOR_EVER)
 
 

@@ -168,7 +168,8 @@ def play(
 ) -> Playback:
     """Let `rule` place every pod of the recording. The order of pods depends on `seed` alone.
 
-    order : from the pods of a half hour, shuffled, to the same in the order in which they are placed
+    order   : from the pods of a half hour, shuffled, to the same in the order in which they are placed
+    running : what places the pods of a half hour; a subclass may do so in another way
     """
     cluster, n_pods = running(recording, rule), len(recording.service)
     done = 0

@@ -126,7 +126,7 @@ class PrometheusConnection:
         self._session.close()
 
     def _params(self, name: str, query: str) -> dict[str, Any]:
-        """What stores are told that put answers together."""
+        """Parameters for servers that put the answers of several stores together."""
         is_rate = name in self._own and "rate(" in query
         return {**self._whole, **(_EACH_REPLICA if self._whole and is_rate else {})}
 
@@ -164,7 +164,7 @@ class PrometheusConnection:
                         raise PrometheusUnreachable(
                             f"{error.found} (tried for {patience:.0f} s): {error.way_out}"
                         ) from error
-                    self._report(name, attempt, error, patience, left)
+                    self._report(name, attempt, error, waited=patience - left, left=left)
                     self._sleep(pause.seconds(attempt, rng))
         except ImpossibleAnswer as error:
             self._reached.set()
@@ -175,10 +175,13 @@ class PrometheusConnection:
         self._reached.set()
         return result
 
-    def _report(self, name: str, attempt: int, error: Transient, patience: float, left: float) -> None:
-        """Log a line every ten seconds, whatever the number of threads, so that a run that waits shows why."""
+    def _report(self, name: str, attempt: int, error: Transient, *, waited: float, left: float) -> None:
+        """Log a line every ten seconds, whatever the number of threads, so that a run that waits shows why.
+
+        waited, left : seconds since the first attempt, and until patience ends
+        """
         now = time.monotonic()
-        if patience - left < _REPORT_SECONDS or now - self._reported < _REPORT_SECONDS:
+        if waited < _REPORT_SECONDS or now - self._reported < _REPORT_SECONDS:
             return
         self._reported = now
         logger.warning(
