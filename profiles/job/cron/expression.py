@@ -11,6 +11,7 @@ half an hour after a change of half an hour (Lord Howe).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ _LONGEST: Final = 256
 _REPEATED: Final = timedelta(hours=3)
 """Before a moment on the clock on the wall: what comes twice can come again within this time after the moment."""
 
-_DURATION: Final = re.compile(r"(-?)((?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_DURATION: Final = 9.2e9
 """Go's: 292 years."""
@@ -172,11 +173,10 @@ def _field(text: str, field: Field, name: str, lowest: int, highest: int) -> str
 
 
 def _seconds(duration: str) -> int:
-    """Of "@every": whole seconds, at least one."""
-    found = _DURATION.fullmatch(duration)
-    seconds = 0.0
-    for number, unit in re.findall(r"([0-9.]+)([a-zµμ]+)", found[2]) if found else ():
-        seconds += float(number) * _UNITS[unit]
-    if not 0 < seconds <= _LONGEST_DURATION and duration != "0":
+    """Return the whole seconds of "@every", at least one: a duration may be 0 or below it, as Go reads it."""
+    seconds = math.inf
+    if _DURATION.fullmatch(duration):
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9.]+)([a-zµμ]+)", duration))
+    if seconds > _LONGEST_DURATION:
         raise InputError(f"{duration[:40]!r} is no duration up to 292 years: write @every and one such as 1h30m")
-    return 1 if found is None or found[1] else max(1, int(seconds + 1e-9))
+    return 1 if duration.startswith("-") else max(1, int(seconds + 1e-9))

@@ -87,6 +87,20 @@ def test_times_are_shared_and_cannot_be_changed() -> None:
         times[0] = 0.0
 
 
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [("+1h", 3600), ("7s500ms", 7), (".5m", 30), ("0", 1), ("0s", 1), ("-0", 1), ("-1h", 1), ("500ms", 1)],
+)
+def test_durations_are_those_of_go_and_a_second_at_least(duration: str, seconds: int) -> None:
+    assert CronExpression.parse(f"@every {duration}").every == seconds
+
+
+@pytest.mark.parametrize("duration", ["", "1", "1d", "1h30", "1.2.3h", "+-1h", "2600000h"])
+def test_what_go_reads_as_no_duration_is_refused(duration: str) -> None:
+    with pytest.raises(InputError, match="is no duration up to 292 years"):
+        CronExpression.parse(f"@every {duration}")
+
+
 def test_every_so_often_counts_from_the_last_start() -> None:
     every = CronExpression.parse("@every 7m")
     assert every.times_between(1000, 2000, anchor=900).tolist() == [1320, 1740]

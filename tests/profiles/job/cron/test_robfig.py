@@ -44,6 +44,10 @@ EVERY = (
     "@every 20",
     "@every",
     "@every -1h",
+    "@every +1h",
+    "@every 0",
+    "@every 0s",
+    "@every -0",
 )
 ODD: tuple[str, ...] = (
     "",
