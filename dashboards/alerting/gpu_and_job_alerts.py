@@ -39,8 +39,8 @@ def gpu_and_job_alerts() -> list[Alert]:
             "Pool {{ $labels.pool }}: inference waited {{ $value | humanizeDuration }} of the last hour for GPUs that "
             "training held",
             "Training did not make room in time: demand was above the forecast, or moves failed.",
-            action="Failed moves name the missing right or the workload. If demand was too high, raise the margin "
-            "in `schedule.gpu.tide`.",
+            action="Failed moves name the missing right or the workload. If demand was too high, raise "
+            "`schedule.gpu.tide.reserve_gpus`.",
             commands=('forecast-scheduler tide --server "$SCHEDULER" --hours 12',),
             page="../use/tide.md",
         ),

@@ -32,8 +32,8 @@ _REPLICA: Final = "(cluster, job, instance)"
 _PLACES: Final = f"on {_REPLICA} (forecast_leader == 1 or forecast_shards_owned > 0)"
 """The replica that leads; where replicas share the nodes, all that own some."""
 
-_HELD_SECONDS: Final = 65
-"""Well above the 25 s for which a pod is held at most."""
+_HELD_SECONDS: Final = 30
+"""Above the 25 s for which a pod is held at most."""
 
 
 def loop_alerts() -> list[Alert]:
@@ -275,7 +275,7 @@ def _webhook() -> list[Alert]:
             Severity.WARNING,
             f"max {_PROCESS} (forecast_webhook_bindings_broken) > 0",
             "10m",
-            "{{ $labels.job }}: {{ $value }} bindings of templates apply to nobody",
+            "{{ $labels.job }}: {{ $value }} bindings of templates apply to no pod",
             "A binding or its template has a mistake; its pods are created without it.",
             action="The condition `Ready` of the binding says what to mend.",
             commands=("kubectl get schedulerconfigbindings",),

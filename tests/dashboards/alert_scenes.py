@@ -370,12 +370,12 @@ _LOOPS = (
     Scene("ForecastShardTrouble", "it starts", (series("forecast_shard_trouble", "1 1 1 0x50", **LOOP),), at=6),
     Scene(
         "ForecastPodsHeld",
-        "nobody may remove the gate",
-        (steady("forecast_gated_longest_seconds", 75, **LOOP),),
-        {CRITICAL: "forecast-scheduler-schedule: our gate has held a pod for 1m 15s"},
+        "neither may remove the gate",
+        (steady("forecast_gated_longest_seconds", 40, **LOOP),),
+        {CRITICAL: "forecast-scheduler-schedule: our gate has held a pod for 40s"},
         at=5,
     ),
-    Scene("ForecastPodsHeld", "a minute", (steady("forecast_gated_longest_seconds", 60, **LOOP),), at=5),
+    Scene("ForecastPodsHeld", "25 seconds", (steady("forecast_gated_longest_seconds", 25, **LOOP),), at=5),
     Scene(
         "ForecastUnadvised",
         "no advisor is alive",
@@ -543,7 +543,7 @@ _BESIDE = (
         "ForecastTemplateBroken",
         "one binding",
         (steady("forecast_webhook_bindings_broken", 1, **WEBHOOK),),
-        {WARNING: "forecast-scheduler-webhook: 1 bindings of templates apply to nobody"},
+        {WARNING: "forecast-scheduler-webhook: 1 bindings of templates apply to no pod"},
     ),
     Scene("ForecastTemplateBroken", "none", (steady("forecast_webhook_bindings_broken", 0, **WEBHOOK),)),
 )
