@@ -37,7 +37,7 @@ TrajectoryOption = Annotated[
     bool,
     typer.Option(
         "--trajectory",
-        help="Start from the recorded placement, and compare rules that move pods: by forecast, by live load.",
+        help="Start from the recorded placement; compare placing by the forecast, moves, and both.",
     ),
 ]
 ReleaseOption = Annotated[
