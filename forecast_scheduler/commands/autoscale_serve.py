@@ -28,7 +28,7 @@ from forecast_scheduler.commands.scorer.usage_sources import PrometheusPods
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.feature_options import change_windows, schedule_service_options
+from forecast_scheduler.settings.feature_options import change_windows, service_options
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
@@ -66,7 +66,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     with prepared.following(), ExitStack() as stack:
         app = create_app(
             scorer,
-            schedule_service_options(settings, ours.serving),
+            service_options(settings, ours.serving),
             access=kubernetes_access(ours.serving, kubeconfig),
             collectors=[AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, hands)],
             hosts=hosts_of(ours.serving),

@@ -100,14 +100,14 @@ def sharing_options(settings: ScheduleSettings, instance: str) -> RepairLoopOpti
     )
 
 
-def schedule_service_options(settings: Settings, serving: ServingOptions | None = None) -> ScorerServiceOptions:
-    """Who may ask, and how much; which series are exported is the scorer's setting.
+def service_options(settings: Settings, serving: ServingOptions) -> ScorerServiceOptions:
+    """Return the options of a service that has a scorer inside; which series it exports is the scorer's setting.
 
-    serving : None = settings.schedule.serving
+    serving : of its command
     """
     scorer = settings.scorer
     return ScorerServiceOptions(
-        serving=serving or settings.schedule.serving,
+        serving=serving,
         node_metrics=scorer.node_metrics,
         service_metrics=scorer.service_metrics,
     )

@@ -15,7 +15,7 @@ from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scor
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.feature_options import change_windows, schedule_service_options
+from forecast_scheduler.settings.feature_options import change_windows, service_options
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import source_of
@@ -109,7 +109,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     with prepared.following(INDEXED_KINDS):
         app = create_app(
             scorer,
-            schedule_service_options(settings, ours.serving),
+            service_options(settings, ours.serving),
             access=kubernetes_access(ours.serving, kubeconfig),
             collectors=[RebalancingCollector(lambda: rebalancing.state, ours.mode), ExecutionCollector(figures)],
             routers=[plan_router(lambda: rebalancing.state)],

@@ -26,7 +26,7 @@ from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import (
     schedule_policy,
     schedule_policy_defaults,
-    schedule_service_options,
+    service_options,
 )
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
@@ -179,7 +179,7 @@ def serve(
             scorer,
             scheduling,
             metrics,
-            schedule_service_options(settings, serving),
+            service_options(settings, serving),
             access=kubernetes_access(serving, kubeconfig),
             collectors=upkeep.collectors,
             routers=upkeep.routers,

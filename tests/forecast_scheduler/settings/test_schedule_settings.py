@@ -10,7 +10,7 @@ from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.feature_options import (
     schedule_policy,
     schedule_policy_defaults,
-    schedule_service_options,
+    service_options,
     sharing_options,
 )
 from placement.filters.domain import Domain
@@ -78,6 +78,6 @@ def test_settings_become_the_options_of_the_parts() -> None:
     sharing = sharing_options(settings.schedule, "replica-1")
     assert (sharing.domain, sharing.shared, sharing.scheduler_names) == ("blue", ("", "green"), ("mine",))
     assert sharing.repair and sharing.instance == "replica-1"
-    assert schedule_service_options(settings).serving.max_concurrent == 7
+    assert service_options(settings, settings.schedule.serving).serving.max_concurrent == 7
     (domain,) = [one for one in schedule_policy(settings).filters if isinstance(one, Domain)]
     assert (domain.domain, domain.shared) == ("blue", frozenset({"", "green"}))
