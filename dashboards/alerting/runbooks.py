@@ -51,20 +51,20 @@ def runbook_page() -> str:
 
 
 def _section(alerts: list[Alert]) -> str:
-    """Return the section of one name. Its rules differ by severity, and share action, commands and page."""
-    alert = alerts[0]
+    """Return the section of one name. Its rules differ by severity; ValueError: by action, commands or page, too."""
+    ((action, commands, page),) = {(one.action, one.commands, one.page) for one in alerts}
+    name = alerts[0].name
     descriptions = {one.description: one.severity.value for one in alerts}
     if len(descriptions) > 1:
         causes = [f"{severity.capitalize()}: {text[0].lower()}{text[1:]}" for text, severity in descriptions.items()]
     else:
-        causes = [alert.description]
-    action = alert.action
-    if alert.page:
-        name = alert.page.partition("#")[0].rpartition("/")[2]
-        action = f"{action.removesuffix('.')} ([{name}]({alert.page}))."
-    parts = [f"### {alert.name}", *(_paragraph(text, alert.name) for text in (" ".join(causes), action))]
-    if alert.commands:
-        parts.append("```console\n" + "".join(f"$ {line}\n" for line in alert.commands) + "```")
+        causes = [alerts[0].description]
+    if page:
+        file = page.partition("#")[0].rpartition("/")[2]
+        action = f"{action.removesuffix('.')} ([{file}]({page}))."
+    parts = [f"### {name}", *(_paragraph(text, name) for text in (" ".join(causes), action))]
+    if commands:
+        parts.append("```console\n" + "".join(f"$ {line}\n" for line in commands) + "```")
     return "\n\n".join(parts) + "\n"
 
 
