@@ -108,8 +108,8 @@ class PlanSources:
     annotations_of: Callable[[str], Mapping[str, str]] = lambda namespace: {}
     cooling_until: CoolingUntil = lambda pod: None
     left: Callable[[PodInfo], frozenset[str]] = lambda pod: frozenset()
-    excluded: ExcludedOptions = field(default_factory=ExcludedOptions)
-    changes: ChangeWindows = ChangeWindows()  # noqa: RUF009 - frozen
+    excluded: ExcludedOptions = field(kw_only=True)
+    changes: ChangeWindows = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ from placement.pod_groups.pod_group import PodGroupInfo
 from profiles.gpu.dra.selectors.programs import FUNCTIONS
 from profiles.gpu.tide.tide_annotation import NOTHING_DONE, read_record
 from rebalancer.execution.wire_seen import deployment_seen, marked_deployments, pods_seen
-from rebalancer.plan_maker import PlanSources
 from scheduler.gangs.group_decoding import POD_GROUPS
 from tenants.elastic_quota import WATCHED_QUOTAS, ElasticQuota
 from testing.reviews import review_of
@@ -50,7 +49,7 @@ from tests.advisor.test_stale_nominations import GATED, Scene
 from tests.autoscaling.live_services import PODS
 from tests.contracts.absurd import ANNOTATIONS, VALUES, absurd, honest
 from tests.kube.api_objects import replica_set
-from tests.rebalancer.hot_cluster import NODES, hot_cluster, maker_of, pods_on_the_first_node, ready
+from tests.rebalancer.hot_cluster import hot_cluster, maker_of, plan_sources, pods_on_the_first_node, ready
 from tests.scorer.live_cluster import at, growing, pod_of
 from tests.scorer.scorer_at import LiveScorer
 from tests.tenants.tenant_world import NOW, SCHEDULER, TenantWorld, gang_of, nodes, quota, tenant_pod
@@ -162,7 +161,7 @@ def _planned(odd: Sequence[dict[str, str]], budgets: Sequence[Any] = ()) -> set[
         for at, one in enumerate(odd)
     ]
     pods += pods_on_the_first_node()
-    sources = PlanSources(lambda pod: NODES, _with(DisruptionBudgets(), budgets))
+    sources = plan_sources(budgets=_with(DisruptionBudgets(), budgets))
     made = maker_of(hot_cluster(size=16.0, pods=pods), sources).for_tonight()
     assert made is not None
     return {(move.pod, move.target) for move in made.moves if not move.pod.startswith("evil")}

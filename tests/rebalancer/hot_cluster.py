@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
+from base.excluded import ExcludedOptions
+from base.local_hours import ChangeWindows
 from forecast.hot_share import HOT_SHARE
 from kube.objects.objects import PodInfo, PodPhase
 from rebalancer.plan_maker import PlanMaker, PlanSources
@@ -38,6 +41,12 @@ def hot_cluster(hour: float = 3.0, *, size: float = 4.0, pods: Collection[PodInf
     return LiveScorer(hour=hour, pods=list(placed), sizes=(size, 40.0, 40.0, 40.0))
 
 
+def plan_sources(**given: Any) -> PlanSources:
+    """Sources of a plan whose pods may go to any node at any time. given: fields that differ"""
+    nothing: dict[str, Any] = {"excluded": ExcludedOptions(), "changes": ChangeWindows()}
+    return PlanSources(**{"may_go": lambda pod: NODES, **nothing, **given})
+
+
 def maker_of(
     tested: LiveScorer,
     sources: PlanSources | None = None,
@@ -45,4 +54,4 @@ def maker_of(
     hot: float = HOT_SHARE,
 ) -> PlanMaker:
     """A maker whose pods may go to any node."""
-    return PlanMaker(tested.scorer.tables, sources or PlanSources(lambda pod: NODES), options, hot)
+    return PlanMaker(tested.scorer.tables, sources or plan_sources(), options, hot)

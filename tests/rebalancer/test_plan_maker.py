@@ -15,7 +15,7 @@ from rebalancer.plan_maker import MadePlan, OverloadRelief, PlanSources
 from rebalancer.rebalance_settings import BudgetOptions, CostOptions, RebalanceOptions, UnforeseenOptions
 from scorer.load_scale import percent
 from testing.constants import with_constants
-from tests.rebalancer.hot_cluster import NODES, hot_cluster, maker_of, pods_on_the_first_node, ready
+from tests.rebalancer.hot_cluster import hot_cluster, maker_of, plan_sources, pods_on_the_first_node, ready
 from tests.scorer.live_cluster import at, pod_of, service
 from tests.scorer.scorer_at import LiveScorer
 
@@ -64,32 +64,30 @@ def test_pods_that_may_not_move_stay_and_are_counted_by_reason() -> None:
 
 def test_excluded_services_stay_and_their_load_still_counts() -> None:
     tested, excluded = hot_cluster(size=16.0), ExcludedOptions(services=(f"shop/{service(3).name}",))
-    made = _tonight(tested, PlanSources(lambda pod: NODES, excluded=excluded))
+    made = _tonight(tested, plan_sources(excluded=excluded))
     assert made.moves and service(3) not in {move.service for move in made.moves}
     assert made.kept == {f"excluded.services has shop/{service(3).name}": 6}
     assert made.plan.hot_before == _tonight(tested).plan.hot_before
-    hindrance = maker_of(tested, PlanSources(lambda pod: NODES, excluded=excluded)).hindrance
+    hindrance = maker_of(tested, plan_sources(excluded=excluded)).hindrance
     assert hindrance("uid-3-0-node-0") in made.kept and hindrance("uid-0-0-node-0") == ""
 
 
 def test_no_move_begins_outside_of_the_change_windows() -> None:
     tested = hot_cluster(hour=3.4, size=16.0)
-    later, now = (
-        PlanSources(lambda pod: NODES, changes=ChangeWindows.of((one,))) for one in ("04:00-05:00", "03:00-05:00")
-    )
+    later, now = (plan_sources(changes=ChangeWindows.of((one,))) for one in ("04:00-05:00", "03:00-05:00"))
     assert "outside of change_windows (04:00-05:00)" in maker_of(tested, later).hindrance("uid-0-0-node-0")
     assert maker_of(tested, now).hindrance("uid-0-0-node-0") == ""
     window = _tonight(tested, later).window
     assert window is not None
     assert [one.astimezone(tested.scorer.tables.now().tzinfo).hour for one in (window.begin, window.end)] == [4, 5]
-    none = _tonight(tested, PlanSources(lambda pod: NODES, changes=ChangeWindows.of(("18:00-20:00",))))
+    none = _tonight(tested, plan_sources(changes=ChangeWindows.of(("18:00-20:00",))))
     assert none.window is None and "in change_windows (18:00-20:00)" in none.windows.because
 
 
 def test_annotations_of_the_namespace_rest_budget_and_a_cool_cluster_keep_pods_where_they_are() -> None:
     tested, never = hot_cluster(size=16.0), {"forecast-scheduler.io/rebalance": "never"}
-    by_namespace = PlanSources(lambda pod: NODES, annotations_of=lambda name: never)
-    resting = PlanSources(lambda pod: NODES, cooling_until=lambda pod: tested.clock.now + 3 * 86_400)
+    by_namespace = plan_sources(annotations_of=lambda name: never)
+    resting = plan_sources(cooling_until=lambda pod: tested.clock.now + 3 * 86_400)
     assert _tonight(tested, by_namespace).moves == _tonight(tested, resting).moves == ()
     made = maker_of(tested, options=RebalanceOptions(budget=BudgetOptions(share=0.05))).for_tonight()
     assert made is not None and len(made.moves) == 1
@@ -98,7 +96,7 @@ def test_annotations_of_the_namespace_rest_budget_and_a_cool_cluster_keep_pods_w
 
 
 def test_filters_and_the_nodes_that_a_pod_left_keep_it_from_targets() -> None:
-    sources = PlanSources(lambda pod: ("node-0", "node-2", "node-3"), left=lambda pod: frozenset({"node-3"}))
+    sources = plan_sources(may_go=lambda pod: ("node-0", "node-2", "node-3"), left=lambda pod: frozenset({"node-3"}))
     assert {move.target for move in _tonight(hot_cluster(size=16.0), sources).moves} == {"node-2"}
 
 
@@ -137,7 +135,7 @@ def test_what_has_changed_since_the_plan_hinders_a_move(change: dict[str, object
 
 def test_without_a_model_there_is_no_plan() -> None:
     tested = LiveScorer(hour=3.0, pods=pods_on_the_first_node(), without_model=True)
-    assert maker_of(tested, PlanSources(lambda pod: NODES, DisruptionBudgets())).for_tonight() is None
+    assert maker_of(tested, plan_sources(budgets=DisruptionBudgets())).for_tonight() is None
 
 
 def test_the_age_of_a_pod_is_that_of_now_and_not_of_the_half_hour_that_the_window_began_in() -> None:

@@ -20,7 +20,7 @@ from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
 from rebalancer.execution.plan_wire import PlanMode as Carried
 from rebalancer.execution.plan_wire import PlanPhase
 from rebalancer.plan_book import KeptPlans
-from rebalancer.plan_maker import MadePlan, PlanMaker, PlanSources
+from rebalancer.plan_maker import MadePlan, PlanMaker
 from rebalancer.rebalance_settings import (
     BudgetOptions,
     RebalanceMode,
@@ -31,7 +31,7 @@ from rebalancer.rebalance_settings import (
 from rebalancer.rebalancing import Rebalancing
 from testing.constants import with_constants
 from tests.rebalancer.execution.small_cluster import SmallCluster
-from tests.rebalancer.hot_cluster import NODES, hot_cluster
+from tests.rebalancer.hot_cluster import NODES, hot_cluster, plan_sources
 from tests.scorer.live_cluster import at
 from tests.scorer.scorer_at import LiveScorer
 
@@ -69,7 +69,7 @@ class World:
         """Another process takes over."""
         tables = self.tested.scorer.tables
         kept = self.kept = KeptPlans(tables, self.options.cooldown)
-        sources = PlanSources(lambda pod: NODES, cooling_until=kept.cooling_until, left=kept.nodes_left)
+        sources = plan_sources(cooling_until=kept.cooling_until, left=kept.nodes_left)
         self.maker = PlanMaker(tables, sources, self.options, HOT_SHARE)
         records = PlanRecords(self.api, why_foreign=kept.why_foreign)
         executor = Executor(self.api, records, self.options.execution, clock=self.tested.clock)
