@@ -5,14 +5,18 @@ of peaks after it. The steps themselves are the trainer's.
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from joblib import parallel_config
 
 from base.errors import InputError, StoreError
 from base.excluded import ExcludedOptions
@@ -43,19 +47,20 @@ from trainer.run_report.report_of_run import RunReport, run_report
 
 if TYPE_CHECKING:
     from trainer.prometheus.prometheus_source import PrometheusSource
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
-
-from joblib import parallel_config
 
 logger = logging.getLogger(__name__)
-_ISSUED_DAYS_REPORTED = 28
-_NAMED: Final = 10
-_LONGEST_SECONDS: Final = 3600.0
+
+_ISSUED_DAYS_REPORTED: Final = 28
+"""Last days whose forecasts, as they were published, the report of a run compares with usage."""
+
+_EXCLUDED_NAMED: Final = 10
+"""Excluded services that a run names; it counts the others."""
+
+_REPORT_SECONDS: Final = 3600.0
+"""After this time the page of peaks is given up."""
+
 _SHOWN_CHARACTERS: Final = 500
+"""Of what the command that makes the page of peaks says about its failure."""
 
 
 @contextmanager
@@ -249,9 +254,9 @@ def _without_excluded(known: History, excluded: ExcludedOptions) -> tuple[Histor
     if out.all():
         raise InputError("excluded.namespaces and excluded.services leave no service to learn from: name fewer")
     names = [str(service) for service, is_out in zip(known.services, out, strict=True) if is_out]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    more = f" and {len(names) - _EXCLUDED_NAMED} more" if len(names) > _EXCLUDED_NAMED else ""
     n_services = "1 service is" if len(names) == 1 else f"{len(names)} services are"
-    what = f"{n_services} excluded and not learned from: {', '.join(names[:_NAMED])}{more}"
+    what = f"{n_services} excluded and not learned from: {', '.join(names[:_EXCLUDED_NAMED])}{more}"
     return known.without(out), (what,)
 
 
@@ -266,8 +271,8 @@ def _resolved(url: str) -> str:
     return str(store.root.resolve()) if isinstance(store, LocalStore) else url
 
 
-def _check(leases: list[Check]) -> None:
-    for check in leases:
+def _check(checks: list[Check]) -> None:
+    for check in checks:
         check()
 
 
@@ -283,7 +288,7 @@ def write_peaks_report(html: Path, *, history: str, models: str, config: Path | 
     command += [f"--history={history}", f"--models={models}", f"--html={html}"]
     command += [] if config is None else [f"--config={config}"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST_SECONDS, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_REPORT_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)[:_SHOWN_CHARACTERS]
     if done.returncode == 0:
