@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from datetime import timedelta
 
 import numpy as np
 
-from forecast.history import History
-from forecast.resources import CPU, DISK
+from forecast.history import EarlierDays, History
+from forecast.job_runs import JobRuns
+from forecast.resources import CPU, DISK, RESOURCES
 from tests.scorer.replay.small_cluster import AUTOSCALED, N_DAYS, N_SERVICES, small_cluster
 
 
@@ -50,3 +52,30 @@ def test_without_none_nothing_changes() -> None:
         one, other = getattr(history, field.name), getattr(same, field.name)
         if isinstance(one, np.ndarray):
             np.testing.assert_array_equal(one, other)
+
+
+def test_runs_and_earlier_days_stay_those_of_the_services_that_are_kept() -> None:
+    history, service = small_cluster()[0], np.array([0, 1, 3])
+    n_days, n_resources = 2, len(RESOURCES)
+    usage = np.arange(3.0, dtype=np.float32).reshape(3, 1, 1, 1) + np.zeros((3, n_resources, n_days, 48), np.float32)
+    earlier = EarlierDays(
+        days=tuple(history.days[0] - timedelta(days=back) for back in (2, 1)),
+        service=service,
+        usage_per_pod=usage,
+        replicas=usage[:, 0],
+        pod_variance=usage,
+        daily_requests=usage[:, :2, :, 0].astype(np.float64),
+    )
+    is_open = np.array([[False, False], [False, True], [True, False]])
+    runs = JobRuns(service, np.array([10, 20, 30]), np.array([1, 2, 3], dtype=np.float32), is_open)
+    out = np.arange(N_SERVICES) == 1
+    left = replace(history, earlier=earlier, runs=runs).without(out)
+    assert left.earlier is not None
+    assert [left.services[row] for row in left.earlier.service] == [history.services[row] for row in (0, 3)]
+    np.testing.assert_array_equal(left.earlier.usage_per_pod, usage[[0, 2]])
+    np.testing.assert_array_equal(left.earlier.replicas, usage[[0, 2], 0])
+    assert [left.services[row] for row in left.runs.service] == [history.services[row] for row in (0, 3)]
+    np.testing.assert_array_equal(left.runs.seconds, [1.0, 3.0])
+    np.testing.assert_array_equal(left.runs.open, is_open[[0, 2]])
+    moved = replace(history, earlier=earlier).without(np.isin(np.arange(N_SERVICES), service))
+    assert moved.earlier is None
