@@ -32,6 +32,10 @@ from profiles.gpu.dra.dra_objects import (
 from profiles.gpu.dra.selectors.expressions import SelectorError
 from profiles.gpu.dra.unsupported import MOST_DEVICES
 
+MOST_STEPS: Final = 20_000
+"""Devices that are tried for the claims of one pod on one node before they count as not fitting there: claims with
+constraints over many devices could take for ever."""
+
 _NANO: Final = 9
 
 
@@ -73,7 +77,7 @@ class Supply:
 
 
 def allocate(
-    claims: Sequence[ResourceClaimInfo], pools: Sequence[PoolOnNode], supply: Supply, *, most_steps: int
+    claims: Sequence[ResourceClaimInfo], pools: Sequence[PoolOnNode], supply: Supply, *, most_steps: int = MOST_STEPS
 ) -> ChosenDevices | None:
     """Devices for all claims of a pod on one node; None = there are none. Claims: none that is refused
     (unsupported.py).
@@ -91,14 +95,12 @@ def allocate(
     return None
 
 
-def takeable(
-    claim: ResourceClaimInfo, pools: Sequence[PoolOnNode], supply: Supply, *, most_steps: int
-) -> Sequence[DeviceId]:
+def takeable(claim: ResourceClaimInfo, pools: Sequence[PoolOnNode], supply: Supply) -> Sequence[DeviceId]:
     """Whole devices that the one request of a claim could have, taken one after the other.
 
     Raises AllocationFailed, NodeUnusable.
     """
-    return list(_Search((claim,), pools, supply, most_steps).takeable())
+    return list(_Search((claim,), pools, supply, MOST_STEPS).takeable())
 
 
 @dataclass(slots=True)

@@ -28,9 +28,6 @@ from profiles.gpu.dra.selectors.expressions import Expressions
 
 NO_DEVICES: Final = "cannot allocate all claims"
 _MOST_REASONS: Final = 8
-MOST_STEPS: Final = 20_000
-"""Devices that are tried for the claims of one pod on one node before they count as not fitting there: claims with
-constraints over many devices could take for ever."""
 
 _LONGEST_SECONDS: Final = 1.0
 """Of one attempt of a pod; what was found out counts for the next one."""
@@ -108,7 +105,7 @@ class ClaimFeasibility:
         table = self._table
         matches = partial(self.expressions.matches, payer=claims[0].namespace)
         supply = Supply(table.class_of, table.used.keys(), matches, table.shares)
-        return allocate(claims, self._pools(view, row), supply, most_steps=MOST_STEPS)
+        return allocate(claims, self._pools(view, row), supply)
 
     def in_terms(self, terms: tuple[NodeSelectorTerm, ...], view: ClusterView) -> Bools:
         """(n_rows,) nodes that a node selector means, kept until a node changes."""

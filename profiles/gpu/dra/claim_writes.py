@@ -26,11 +26,6 @@ from profiles.gpu.dra.claim_writer import ClaimWriter, NotWritten
 from profiles.gpu.dra.dra_objects import AllocatedDevice, Allocation, ClaimKey, ResourceClaimInfo
 from profiles.gpu.dra.extended_resources import ExtendedClaim, created_key
 
-# Devices that have to be made ready before a pod is bound: are they, have they failed, or has it taken too long?
-#
-# Source: isClaimReadyForBinding and isClaimTimeout in framework/plugins/dynamicresources/dynamicresources.go
-# (KEP-5007). Pure.
-
 logger = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
 
@@ -40,6 +35,12 @@ WRITE_SECONDS: Final = 20.0
 READY_SECONDS: Final = 600.0
 """Drivers have this time, from the allocation on, to make devices with binding conditions ready, as in
 kube-scheduler."""
+
+
+# Devices that have to be made ready before a pod is bound: are they, have they failed, or has it taken too long?
+#
+# Source: isClaimReadyForBinding and isClaimTimeout in framework/plugins/dynamicresources/dynamicresources.go
+# (KEP-5007). Pure.
 
 
 class DeviceReadiness(Enum):
@@ -55,8 +56,8 @@ def needs_conditions(allocation: Allocation) -> bool:
     return any(one.conditions for one in allocation.devices)
 
 
-def readiness_of(claim: ResourceClaimInfo, now: float, timeout: float) -> tuple[DeviceReadiness, str]:
-    """And why, for people. now: unix seconds; timeout: seconds that it may take from the allocation on."""
+def readiness_of(claim: ResourceClaimInfo, now: float) -> tuple[DeviceReadiness, str]:
+    """Return how ready the devices of a claim are, and why, for people. now: unix seconds."""
     allocation = claim.allocation
     if allocation is None:
         return DeviceReadiness.WAITING, "it is not allocated"
@@ -69,8 +70,8 @@ def readiness_of(claim: ResourceClaimInfo, now: float, timeout: float) -> tuple[
             pending = f"device {_name(one)} has yet to have the condition {missing}"
     if not pending:
         return DeviceReadiness.READY, ""
-    if allocation.at is not None and now > allocation.at + timeout:
-        return DeviceReadiness.FAILED, f"{pending}, {timeout:g} s after it was allocated"
+    if allocation.at is not None and now > allocation.at + READY_SECONDS:
+        return DeviceReadiness.FAILED, f"{pending}, {READY_SECONDS:g} s after it was allocated"
     return DeviceReadiness.WAITING, pending
 
 
@@ -143,7 +144,7 @@ class ClaimWrites:
                 claim = self._table.claim(*key)
                 if claim is None or claim.uid != uid or claim.allocation is None:
                     raise NotWritten(f"claim {key[0]}/{key[1]} got deallocated elsewhere in the meantime")
-                state, why = readiness_of(claim, clock(), READY_SECONDS)
+                state, why = readiness_of(claim, clock())
                 if state is DeviceReadiness.FAILED or (state is DeviceReadiness.WAITING and clock() > until):
                     raise NotWritten(f"claim {key[0]}/{key[1]}: {why}")
                 if state is DeviceReadiness.READY:

@@ -30,7 +30,7 @@ from placement.scores.node_score import NodeScore, default_normalize
 from placement.status import SUCCESS, Code, Status
 from profiles.gpu.dra.allocation_status import made_allocation
 from profiles.gpu.dra.allocator import AllocationFailed, NodeUnusable
-from profiles.gpu.dra.claim_feasibility import MOST_STEPS, NO_DEVICES, ClaimFeasibility, misfits
+from profiles.gpu.dra.claim_feasibility import NO_DEVICES, ClaimFeasibility, misfits
 from profiles.gpu.dra.claim_table import DraTable
 from profiles.gpu.dra.claim_writer import NotWritten
 from profiles.gpu.dra.claim_writes import (
@@ -98,7 +98,7 @@ class DynamicResources(PlainFilter, NodeScore):
 
     def slice_cards(self, resources: Sequence[str]) -> SliceCardTable:
         """Counts cards by the same selectors. resources: of which one is a card."""
-        return SliceCardTable(self.table, resources, self.feasibility.expressions.matches, most_steps=MOST_STEPS)
+        return SliceCardTable(self.table, resources, self.feasibility.expressions.matches)
 
     def tick(self) -> None:
         """Every second or so: searches that were interrupted go on."""
@@ -325,8 +325,7 @@ class DynamicResources(PlainFilter, NodeScore):
     def _out_of_reach(self, claim: ResourceClaimInfo, view: ClusterView) -> Bools:
         """(n_rows,) nodes from which the claim cannot be used with the allocation that it has."""
         allocation = self.table.allocation_of(claim)
-        timeout = READY_SECONDS
-        if claim.allocation is not None and readiness_of(claim, self._clock(), timeout)[0] is DeviceReadiness.FAILED:
+        if claim.allocation is not None and readiness_of(claim, self._clock())[0] is DeviceReadiness.FAILED:
             return np.ones(view.n_rows, dtype=bool)
         if allocation is None or allocation.node_terms is None:
             return np.zeros(view.n_rows, dtype=bool)

@@ -56,16 +56,13 @@ class SliceCardTable:
     on_change : notified of the name of a node whose cards are others now
     """
 
-    def __init__(
-        self, table: DraTable, resources: Sequence[str], matches: Callable[[str, Device], bool], *, most_steps: int
-    ) -> None:
+    def __init__(self, table: DraTable, resources: Sequence[str], matches: Callable[[str, Device], bool]) -> None:
         """
-        resources  : extended resources of which one is a card; of several the one with the most cards counts
-        matches    : whether an expression selects a device; raises SelectorError
-        most_steps : devices that are looked at for one node
+        resources : extended resources of which one is a card; of several the one with the most cards counts
+        matches   : whether an expression selects a device; raises SelectorError
         """
         self.on_change: list[Callable[[str], None]] = []
-        self._table, self._resources, self._matches, self._most_steps = table, resources, matches, most_steps
+        self._table, self._resources, self._matches = table, resources, matches
         self._of: dict[str, SliceCards] = {}
         table.on_devices.append(self._count)
 
@@ -122,6 +119,6 @@ class SliceCardTable:
         if not pools or refusal_of(claim, supply.classes):
             return ()
         try:
-            return takeable(claim, pools, supply, most_steps=self._most_steps)
+            return takeable(claim, pools, supply)
         except (AllocationFailed, NodeUnusable):
             return ()  # nor can a pod have any there
