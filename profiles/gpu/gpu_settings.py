@@ -1,4 +1,4 @@
-"""Settings of the GPU profile: `schedule.gpu`, with those of idle cores and of the tide; constants of the mix."""
+"""Settings of the GPU profile: `schedule.gpu`, with those of idle cores and of the tide."""
 
 from __future__ import annotations
 
@@ -117,22 +117,6 @@ class IdleCpuOptions(SettingGroup):
     def memory_bytes_per_gpu(self) -> float | None:
         """memory_per_gpu, as nodes and pods count it."""
         return None if self.memory_per_gpu is None else self.memory_per_gpu * 2.0**30
-
-
-class MixOptions(SettingGroup):
-    """Which pods are expected to come: those that came lately (docs/use/gpu.md)."""
-
-    half_life: ClassVar[float] = 86_400.0
-    """Seconds after which a pod that was created counts half."""
-
-    most_shapes: ClassVar[int] = 128
-    """Shapes of pods in the mix, those that weigh most."""
-
-    drift: ClassVar[float] = 0.05
-    """Share of the mix that has to have changed before nodes are judged by a new one, which costs a cycle."""
-
-    every: ClassVar[float] = 10.0
-    """Seconds between two looks at whether the mix has changed."""
 
 
 class GpuOptions(SettingGroup):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,6 @@ from cluster.tables.changes import Change, PodChange, one_by_one
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
-from profiles.gpu.gpu_settings import MixOptions
 
 _LEAST_WEIGHT: Final = 1e-3
 """A pod that came ten half-lives ago."""
@@ -33,6 +33,21 @@ between two times at which the lightest are forgotten."""
 _STEPS_PER_DOUBLING: Final = 4
 
 
+@dataclass(frozen=True, slots=True)
+class MixOptions:
+    """
+    half_life   : seconds after which a pod that was created counts half
+    most_shapes : shapes of pods in the mix, those that weigh most
+    drift       : share of the mix that has to have changed before nodes are judged by a new one, which costs a cycle
+    every       : seconds between two looks at whether the mix has changed
+    """
+
+    half_life: float = 86_400.0
+    most_shapes: int = 128
+    drift: float = 0.05
+    every: float = 10.0
+
+
 class LiveMix(NodesAndPodsOnly):
     """Implements Follower; under the lock of the tables."""
 
@@ -40,7 +55,7 @@ class LiveMix(NodesAndPodsOnly):
         self,
         state: ClusterState,
         shape_of: Callable[[PodInfo], PodShape | None],
-        options: MixOptions | None = None,
+        options: MixOptions = MixOptions(),
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -48,7 +63,7 @@ class LiveMix(NodesAndPodsOnly):
         shape_of : None = the pod is nothing to the GPU nodes
         clock    : unix seconds
         """
-        self._state, self._shape_of, self._options, self._clock = state, shape_of, options or MixOptions(), clock
+        self._state, self._shape_of, self._options, self._clock = state, shape_of, options, clock
         self._weights: dict[PodShape, float] = {}  # as of `_origin`: no need to age them one by one
         self._origin = clock()
         self._counted: set[str] = set()

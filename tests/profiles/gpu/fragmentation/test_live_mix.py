@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,10 +12,8 @@ from hypothesis import strategies as st
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import on_node
-from profiles.gpu.fragmentation.live_mix import LiveMix, rounded
+from profiles.gpu.fragmentation.live_mix import LiveMix, MixOptions, rounded
 from profiles.gpu.fragmentation.pod_shapes import PodShape, PodShapes
-from profiles.gpu.gpu_settings import MixOptions
-from testing.constants import with_constants
 from tests.kube.api_objects import GIB, node
 from tests.profiles.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
 
@@ -22,11 +21,10 @@ DAY = 86_400.0
 
 
 class Mixed:
-    def __init__(self, **options: float) -> None:
+    def __init__(self, **options: Any) -> None:
         self.now = NOW
         self.world = GpuWorld(card_node("a", cards=8))
-        made = with_constants(MixOptions(), **options)
-        self.mix = LiveMix(self.world.state, self.world.shapes.of, made, clock=lambda: self.now)
+        self.mix = LiveMix(self.world.state, self.world.shapes.of, MixOptions(**options), clock=lambda: self.now)
         self.world.scorer.tables.attach((), self.mix)
 
     def weights(self) -> dict[tuple[int, int], float]:
