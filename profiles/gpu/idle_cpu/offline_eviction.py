@@ -52,7 +52,7 @@ class OfflineEviction:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
-        bounds : of Colocation
+        bounds               : of Colocation
         ceiling              : share of a node's CPU that its load should stay below
         scheduler_name       : of the GPU profile
         evict                : api_server_evict(api); it may block
@@ -140,6 +140,6 @@ class OfflineEviction:
             pod, one = would_go[uid]
             self._n_would_go += 1
             fields = {"pod": f"{pod.namespace}/{pod.name}", "node": one.node, "why": one.why}
-            logger.info("an offline pod would be evicted (dry run)", extra=fields)
-            self._tell(pod, "WouldBeEvicted", f"dry run: offline, and {one.why}")
+            logger.info("an offline pod would be evicted (evictions are off)", extra=fields)
+            self._tell(pod, "WouldBeEvicted", f"evictions are off: offline, and {one.why}")
         self._would_go = frozenset(would_go)
