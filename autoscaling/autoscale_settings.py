@@ -119,7 +119,7 @@ class ExternalMetricsOptions(SettingGroup):
     serving: ExternalMetricsServing = Field(default_factory=ExternalMetricsServing)
 
     client_config_map: str = "kube-system/extension-apiserver-authentication"
-    """NAMESPACE/NAME of the ConfigMap with kube-apiserver's client authority. Empty: see `client_ca`."""
+    """NAMESPACE/NAME of the ConfigMap with kube-apiserver's client authority. Empty: `serving.client_ca` counts."""
 
 
 class AutoscaleServing(ServingOptions):

@@ -45,7 +45,7 @@ from rebalancer.trajectory.trajectories import (
     MOVES,
     PLACEMENT_AND_MOVES,
     UNTOUCHED,
-    MadeMover,
+    MakeMover,
     Trajectories,
     TrajectoryOptions,
     trajectories,
@@ -58,7 +58,7 @@ NIGHTS: Final = 3
 """Nights after which a cluster should be mended."""
 
 LOW_NODE_LOAD: Final = "low_node_load"
-OTHERS: Final[Mapping[str, MadeMover]] = {
+OTHERS: Final[Mapping[str, MakeMover]] = {
     "low_node_utilization": LowNodeUtilization,
     LOW_NODE_LOAD: lambda recording, _: LowNodeLoad(recording),
     "relieve_and_migrate": RelieveAndMigrate,

@@ -158,7 +158,7 @@ def _peaks(scorer: Scorer, rows: Sequence[int]) -> Floats:
     return np.array([share_of.get(name, np.nan) for name in names], dtype=np.float64)
 
 
-class EffectCollector(Collector):
+class ShapedPodsCollector(Collector):
     """Reads the figures at each scrape."""
 
     def __init__(self, scorer: Scorer, shaped: ShapedPods) -> None:

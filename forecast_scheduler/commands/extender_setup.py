@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from prometheus_client.registry import Collector
 
-from admission.templates.shaped_pods import EffectCollector, shaped_pods
+from admission.templates.shaped_pods import ShapedPodsCollector, shaped_pods
 from base.errors import InputError
 from extender.charge_metrics import ChargeCollector
 from extender.extender import Extender
@@ -84,7 +84,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
         collectors: list[Collector] = [
             decisions,
             ChargeCollector(extender),
-            EffectCollector(scorer, shaped_pods(scorer)),
+            ShapedPodsCollector(scorer, shaped_pods(scorer)),
             scorer.lock_collector(),
             *used_plugins(settings.plugins).collectors(),
             *upkeep.collectors,

@@ -52,7 +52,7 @@ UNTOUCHED, PLACEMENT, MOVES, PLACEMENT_AND_MOVES = "untouched", "placement", "mo
 
 RULES: Final = (UNTOUCHED, PLACEMENT, MOVES, PLACEMENT_AND_MOVES, CLAIRVOYANT)
 
-MadeMover = Callable[[Recording, int], Mover]
+MakeMover = Callable[[Recording, int], Mover]
 """Makes a mover of other tools from a recording and a seed."""
 
 
@@ -149,7 +149,7 @@ def trajectories(
     options: TrajectoryOptions,
     rebalance: RebalanceOptions,
     rules: Collection[str] = RULES,
-    others: Mapping[str, MadeMover] = {},
+    others: Mapping[str, MakeMover] = {},
     hot: float,
     progress: Progress = silent,
 ) -> Trajectories:

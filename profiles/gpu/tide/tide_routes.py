@@ -22,7 +22,7 @@ from scorer.service.scorer_state import TheService
 from serving.json_answers import json_response
 
 MOST_HOURS: Final = 168.0
-Hours = Annotated[float, Query(gt=0, le=MOST_HOURS, description="So far ahead.")]
+Hours = Annotated[float, Query(gt=0, le=MOST_HOURS, description="Hours of the plan to show, from now.")]
 
 
 def tide_body(report: TideReport, *, hours: float, namespace: str | None) -> TideBody:

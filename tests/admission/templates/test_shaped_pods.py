@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
 from admission.templates import shaped_pods as effect_metrics
-from admission.templates.shaped_pods import EffectCollector, ShapedPods, bindings_of, seated_pods, shaped_pods
+from admission.templates.shaped_pods import ShapedPods, ShapedPodsCollector, bindings_of, seated_pods, shaped_pods
 from admission.templates.shaping_annotations import (
     MOST_OF_POD,
     TEMPLATES_ANNOTATION,
@@ -122,7 +122,7 @@ def test_metrics_name_the_largest_bindings(monkeypatch: pytest.MonkeyPatch) -> N
     tested = LiveScorer(pods=[*pods, shaped, waiting])
     tested.scorer.tables.refresh_overview()
     registry = CollectorRegistry()
-    registry.register(EffectCollector(tested.scorer, shaped_pods(tested.scorer)))
+    registry.register(ShapedPodsCollector(tested.scorer, shaped_pods(tested.scorer)))
     text = generate_latest(registry).decode()
     assert 'forecast_binding_pods{binding="pool"} 4.0' in text
     assert 'forecast_binding_pods{binding="evening"} 3.0' in text

@@ -11,7 +11,7 @@ from forecast.history import History, PodUsage
 from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from rebalancer.rebalance_settings import RebalanceOptions
-from rebalancer.trajectory.trajectories import RULES, MadeMover, Trajectories, TrajectoryOptions, trajectories
+from rebalancer.trajectory.trajectories import RULES, MakeMover, Trajectories, TrajectoryOptions, trajectories
 from tests.scorer.replay.small_cluster import small_cluster
 
 _MODELS: dict[date, PeakModel] = {}
@@ -30,7 +30,7 @@ def played(
     seed: int = 0,
     days: int = 7,
     rules: Collection[str] = RULES,
-    others: Mapping[str, MadeMover] = {},
+    others: Mapping[str, MakeMover] = {},
     budget: float = 0.11,
     **options: Any,
 ) -> Trajectories:
