@@ -126,7 +126,7 @@ def _advice(
     api: ApiClient,
     stack: ExitStack,
     by_policy: ByPolicy,
-    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
+    excluded: ExcludedOptions,
 ) -> tuple[Holding, AskOf, tuple[Collector, ...]]:
     """Return what holds pods for the advisor, about which pods it is asked, and the metrics of that."""
 

@@ -27,8 +27,8 @@ APPLIED: Final = "applied"
 APPLIED_IN_PART: Final = "applied in part"
 NOT_MATCHED: Final = "not matched"
 
-EXCLUDED_NAMESPACES: Final = ("kube-system", "kube-node-lease", "forecast-scheduler")
-"""Namespaces that deploy/base/webhook/configuration.yaml leaves out."""
+UNSHAPED_NAMESPACES: Final = ("kube-system", "kube-node-lease", "forecast-scheduler")
+"""Namespaces that deploy/base/webhook/configuration.yaml leaves out; the setting `excluded` is about something else."""
 
 _MOST_NOT_MATCHED = 20
 
@@ -198,7 +198,7 @@ def remark_lines(rendering: Rendering) -> list[str]:
         )
     if rendering.info.owner.kind == "DaemonSet":
         lines.append("pods of a DaemonSet do not reach the webhook as it is shipped (deploy/base/webhook)")
-    if rendering.pod.namespace in EXCLUDED_NAMESPACES:
+    if rendering.pod.namespace in UNSHAPED_NAMESPACES:
         lines.append(
             f"pods of namespace {rendering.pod.namespace} do not reach the webhook as it is shipped "
             "(deploy/base/webhook)"

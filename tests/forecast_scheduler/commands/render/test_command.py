@@ -14,7 +14,7 @@ from admission.templates.shaping_annotations import (
     TEMPLATES_ANNOTATION,
 )
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.render.rendered_pod import EXCLUDED_NAMESPACES
+from forecast_scheduler.commands.render.rendered_pod import UNSHAPED_NAMESPACES
 
 ROOT = Path(__file__).parents[4]
 EXAMPLES = Path(__file__).parents[2] / "templates.yaml"
@@ -97,8 +97,8 @@ def test_a_deployment_gets_its_pool_if_the_webhook_is_asked_about_it(
     assert figures["changed"]
     (webhook,) = yaml.safe_load((ROOT / "deploy" / "base" / "webhook" / "configuration.yaml").read_text())["webhooks"]
     (names,) = webhook["namespaceSelector"]["matchExpressions"]
-    assert (names["operator"], tuple(names["values"])) == ("NotIn", EXCLUDED_NAMESPACES)
-    for namespace in ("shop", *EXCLUDED_NAMESPACES):
+    assert (names["operator"], tuple(names["values"])) == ("NotIn", UNSHAPED_NAMESPACES)
+    for namespace in ("shop", *UNSHAPED_NAMESPACES):
         pod = manifest("Deployment", "cart")
         pod["metadata"]["namespace"] = namespace
         assert run(["render", str(write(pod)), "--templates", str(EXAMPLES)]) == 0
