@@ -69,7 +69,6 @@ class Case:
 
 
 _HALVES: Final = (elastic_quota("a", {"cpu": "4"}), elastic_quota("b", {"cpu": "4"}))
-_WITH_MEMORY: Final = {"cpu": "4", "memory": "4Gi"}
 CASES: Final = (
     Case("idle min is lent, up to all min", _HALVES, [Pods("b", 10)], wanted={"b": 8}, n_nodes=3),
     Case("the owner gets its min back", _HALVES, [Pods("b", 8)], [Pods("a", 4)], {"a": 4, "b": 4, "": 4}),

@@ -4,11 +4,10 @@ act tonight, decided from the grades of past nights alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -228,27 +227,6 @@ class NightRecord:
     def stood_down(self) -> bool:
         """Whether it was made in shadow because of the nights before it."""
         return self.configured is RebalanceMode.ON and self.mode is not RebalanceMode.ON
-
-    def as_status(self) -> dict[str, str]:
-        """For the status of an API object."""
-        status = {"night": self.night.isoformat(), "configured": self.configured.value, "mode": self.mode.value}
-        return status if self.verdict is None else status | {"verdict": self.verdict.value}
-
-    @classmethod
-    def from_status(cls, status: Mapping[str, Any]) -> NightRecord:
-        """The inverse of `as_status`. Raises InputError."""
-        try:
-            verdict = status.get("verdict")
-            return cls(
-                date.fromisoformat(status["night"]),
-                RebalanceMode(status["configured"]),
-                RebalanceMode(status["mode"]),
-                None if verdict is None else Verdict(verdict),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"the status {dict(status)!r} of a night must have night, configured and mode: delete the RebalancePlan"
-            ) from error
 
 
 @dataclass(frozen=True, slots=True)

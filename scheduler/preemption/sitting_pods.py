@@ -157,10 +157,6 @@ class SittingPods(NodesAndPodsOnly):
         pod = self._state.find_pod(namespace, name)
         return None if pod is None else self.slot_of.get(pod.uid)
 
-    def gang_name(self, number: int) -> str:
-        """Of a gang that has a slot."""
-        return self._gang_name[number]
-
     @property
     def n_gangs(self) -> int:
         """Numbers of gangs, free ones included."""

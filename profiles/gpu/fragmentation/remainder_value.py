@@ -76,15 +76,11 @@ class NodeWorth:
         after = self._least(nodes.cpu_free - shape.cpu_milli, before - shape.count * self.best[WHOLE])
         return self._least(nodes.cpu_free, before) - after
 
-    def lost_by_card(self, shape: PodShape, nodes: NodeStates) -> Floats:
-        """(n_nodes, most_devices) the same for a pod of part of that card; inf = too little is left of it."""
-        row, card = np.nonzero(nodes.free_milli >= shape.milli)
-        lost = np.full(nodes.free_milli.shape, np.inf)
-        lost[row, card] = self.lost_by_cards(shape, nodes, row, card)
-        return lost
-
     def lost_by_cards(self, shape: PodShape, nodes: NodeStates, row: Ints, card: Ints) -> Floats:
-        """(n_tried,) the same for these cards of these nodes, which have enough left. row, card: (n_tried,)"""
+        """(n_tried,) the same for a pod of part of a card, on these cards of these nodes, which have enough left.
+
+        row, card: (n_tried,)
+        """
         free = nodes.free_milli[row, card]
         before = self._of_cards(nodes).sum(axis=1)  # (n_nodes, n_prices)
         of_cards = before[row] - self.best[free] + self.best[free - shape.milli]  # (n_tried, n_prices)
