@@ -33,6 +33,7 @@ from autoscaling.autoscale_settings import RequestOptions
 from autoscaling.requests.expected_use import recorded_use
 from autoscaling.requests.recommending import recommend
 from base.arrays import Floats
+from base.excluded import ExcludedOptions
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.harness import command_line, finish, outcome
 from benchmarks.requests_admission import Admission, admission
@@ -85,7 +86,7 @@ def request_sets(history: History, prepared: Prepared, options: RequestOptions) 
     today = recorded_use(history, prepared).requests
     sets = {"today": today, "vpa": vpa_requests(history.before(prepared.window.first_day), today)}
     for rule in ("forecast", "oracle"):
-        found = recommend(recorded_use(history, prepared, rule=rule), options, HOT_SHARE)
+        found = recommend(recorded_use(history, prepared, rule=rule), options, HOT_SHARE, ExcludedOptions())
         sets[rule] = np.array([one.request for one in found])
     return sets
 

@@ -16,6 +16,7 @@ from autoscaling.requests.recommending import Recommendation, recommend
 from autoscaling.requests.rounding import cpu_text, memory_text
 from autoscaling.requests.use import PodUseOfService
 from base.arrays import Floats
+from base.excluded import ExcludedOptions
 from forecast.resources import CPU, MEMORY
 from scorer.replay.recording import Recording
 
@@ -141,10 +142,14 @@ class RequestReport:
 
 
 def report_on(
-    use: PodUseOfService, options: RequestOptions, hot: float, recording: Recording | None = None
+    use: PodUseOfService,
+    options: RequestOptions,
+    hot: float,
+    excluded: ExcludedOptions,
+    recording: Recording | None = None,
 ) -> RequestReport:
     """Recommend, sum up, and hold it against recorded days that the forecast did not know, if there are any."""
-    found = recommend(use, options, hot)
+    found = recommend(use, options, hot, excluded)
     return RequestReport(found, savings_of(use, found), None if recording is None else risk_of(recording, found))
 
 

@@ -15,6 +15,7 @@ from autoscaling.autoscale_settings import RequestOptions
 from autoscaling.requests.rounding import readable_bytes, readable_cores
 from autoscaling.requests.use import PodUseOfService
 from base.arrays import Floats, Ints
+from base.excluded import ExcludedOptions
 from forecast.resources import CPU, HOT_RESOURCES, MEMORY
 from forecast.service_key import ServiceKey
 
@@ -158,6 +159,7 @@ def requests_by_hour(
 class LeftAlone(StrEnum):
     """Why a service keeps its requests."""
 
+    EXCLUDED = "the settings exclude it"
     ENDS = "its pods run to completion: their load does not follow the hour"
     NODES_OWN = "its pods come with the nodes"
     NOT_MEASURED = "no CPU usage of its pods was measured"
@@ -196,8 +198,14 @@ class Recommendation:
         return self.once, self.today[MEMORY] if self.memory_bytes is None else self.memory_bytes
 
 
-def recommend(use: PodUseOfService, options: RequestOptions, hot: float) -> tuple[Recommendation, ...]:
-    """Recommend the requests of one pod of each service, in their order. hot: share above which a node is hot"""
+def recommend(
+    use: PodUseOfService, options: RequestOptions, hot: float, excluded: ExcludedOptions
+) -> tuple[Recommendation, ...]:
+    """Recommend the requests of one pod of each service, in their order.
+
+    hot      : share of capacity above which a node is hot
+    excluded : services that keep their requests
+    """
     needs = cpu_needs(use, options, hot)
     floor = np.quantile(needs.own, options.least_quantile, axis=1)
     once = np.maximum(needs.weighted.max(axis=1, initial=0.0), floor)
@@ -207,7 +215,7 @@ def recommend(use: PodUseOfService, options: RequestOptions, hot: float) -> tupl
     found = []
     for row, service in enumerate(use.services):
         today = (float(use.requests[row, CPU]), float(use.requests[row, MEMORY]))
-        because = left_alone(use, row)
+        because = left_alone(use, row, excluded)
         cores: Mapping[str, float] = {}
         by_slot = np.full(use.mean.shape[2], today[CPU])
         if because is None:
@@ -230,11 +238,14 @@ def recommend(use: PodUseOfService, options: RequestOptions, hot: float) -> tupl
     return tuple(found)
 
 
-def left_alone(use: PodUseOfService, row: int) -> LeftAlone | None:
+def left_alone(use: PodUseOfService, row: int, excluded: ExcludedOptions) -> LeftAlone | None:
     """Why the service in this row keeps its requests; None = it does not."""
+    service = use.services[row]
+    if excluded.why(service.namespace, service.kind, service.name):
+        return LeftAlone.EXCLUDED
     if use.ending[row]:
         return LeftAlone.ENDS
-    if use.services[row].belongs_to_node:
+    if service.belongs_to_node:
         return LeftAlone.NODES_OWN
     if not use.measured[row, CPU]:
         return LeftAlone.NOT_MEASURED

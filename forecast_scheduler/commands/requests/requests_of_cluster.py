@@ -51,7 +51,7 @@ def report_from_cluster(
         background.look_for_model()
         scorer.tables.tick()
         use, pods = live_use(scorer.tables)
-    report = report_on(use, settings.requests, settings.hot_share)
+    report = report_on(use, settings.requests, settings.hot_share, settings.excluded)
     if manifests is None:
         return report, None
     wanted = {one.service: pods[one.service] for one in report.found if one.because is None}

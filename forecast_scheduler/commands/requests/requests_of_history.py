@@ -20,6 +20,7 @@ def report_from_history(shell: Shell, directory: Path, at: datetime | None, days
         n_days = days or shell.settings.replay.days
         hot, fitting = shell.settings.hot_share, fit_options(shell.settings)
         prepared = prepare_history(files, known, fitting, at=at, days=n_days, hot=hot, progress=progress)
-        report = report_on(recorded_use(known, prepared), shell.settings.requests, hot, prepared.recording)
+        use, settings = recorded_use(known, prepared), shell.settings
+        report = report_on(use, settings.requests, hot, settings.excluded, prepared.recording)
     tell_what_was_cleaned(shell, files)
     return report
