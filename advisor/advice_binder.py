@@ -307,8 +307,8 @@ class ShadowBinder:
 def asks_for_advice(
     labels_of: Callable[[str], Mapping[str, str] | None],
     scheduler_names: Collection[str],
+    excluded: ExcludedOptions,
     by_policy: Callable[[PodInfo], AdviceMode | None] = lambda pod: None,
-    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> Callable[[PodInfo], bool]:
     """Return whether the webhook would do anything with a pod.
 

@@ -94,7 +94,7 @@ class Autoscaler:
         options: AutoscaleOptions,
         *,
         leads: Callable[[], bool],
-        excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
+        excluded: ExcludedOptions,
         steady: Callable[[], float] = time.monotonic,
         turn: float = _TURN_SECONDS,
     ) -> None:

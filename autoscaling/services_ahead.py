@@ -76,7 +76,7 @@ class ServicesAhead:
 
 def services_ahead(
     tables: LiveTables,
-    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
+    excluded: ExcludedOptions,
 ) -> ServicesAhead | None:
     """Gather them; None = there is no forecast that may be acted on (docs/use/scorer.md, the degradation ladder).
 

@@ -46,7 +46,7 @@ def why_not_held(
     scheduler_name: str,
     scheduler_names: Collection[str],
     service: ServiceKey | None = None,
-    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
+    excluded: ExcludedOptions,
     owner_kind: str = "",
     host_network: bool = False,
     node_name: str = "",

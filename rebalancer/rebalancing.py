@@ -96,7 +96,7 @@ class Rebalancing:
         *,
         hot: float,
         leads: Callable[[], bool],
-        changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
+        changes: ChangeWindows,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         """

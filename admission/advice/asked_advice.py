@@ -44,8 +44,8 @@ def asked_mode(
     namespace: str,
     namespace_labels: Mapping[str, str] | None,
     options: AdviceGateOptions,
+    excluded: ExcludedOptions,
     by_policy: ByPolicy = lambda pod: None,
-    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> AdviceMode:
     """Return what a pod asks for; OFF also for one that is left alone whatever its labels say. Never raises.
 
@@ -77,11 +77,11 @@ def gates_with_ours(
     namespace: str,
     namespace_labels: Mapping[str, str] | None,
     options: AdviceGateOptions,
+    excluded: ExcludedOptions,
     by_policy: ByPolicy = lambda pod: None,
-    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> list[Any] | None:
     """Return the whole new spec.schedulingGates, None = the pod is not held, or is so already. Never raises."""
-    if asked_mode(pod, namespace, namespace_labels, options, by_policy, excluded) is not AdviceMode.ADVISE:
+    if asked_mode(pod, namespace, namespace_labels, options, excluded, by_policy) is not AdviceMode.ADVISE:
         return None
     gates = pod["spec"].get("schedulingGates")
     there = gates if isinstance(gates, list) else []

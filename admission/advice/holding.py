@@ -43,8 +43,8 @@ class Holding(Collector):
         options: AdviceGateOptions,
         lease: AdvisorLease,
         hands: SecondHands,
+        excluded: ExcludedOptions,
         by_policy: ByPolicy = lambda pod: None,
-        excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
     ) -> None:
         self._excluded = excluded
         self._options, self._lease, self._hands, self._by_policy = options, lease, hands, by_policy
@@ -62,7 +62,7 @@ class Holding(Collector):
     def __call__(
         self, pod: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None, *, dry_run: bool
     ) -> list[Any] | None:
-        gates = gates_with_ours(pod, namespace, namespace_labels, self._options, self._by_policy, self._excluded)
+        gates = gates_with_ours(pod, namespace, namespace_labels, self._options, self._excluded, self._by_policy)
         if gates is None or (why := self.why_not()) is None:
             return gates
         if not dry_run:

@@ -176,14 +176,14 @@ def asks(
     ask_advisor: AskAdvisor,
     options: AdviceGateOptions,
     is_alive: Callable[[], bool],
+    excluded: ExcludedOptions,
     by_policy: ByPolicy = lambda pod: None,
-    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> AskOf:
     """Return what asks about pods of the mode `prefer`, while an advisor is alive."""
 
     def ask_of(request: AdmissionRequest, pod: Mapping[str, Any], labels: Mapping[str, str] | None) -> Ask | None:
         namespace = request.namespace or ""
-        mode = asked_mode(pod, namespace, labels, options, by_policy, excluded)
+        mode = asked_mode(pod, namespace, labels, options, excluded, by_policy)
         if mode is not AdviceMode.PREFER or why_not_asked(pod) or not is_alive():
             return None
 

@@ -96,8 +96,8 @@ class ResizeHand:
         hot: float,
         measured: Callable[[OptedPod], float | None] = lambda pod: None,
         services: Callable[[Collection[str]], Mapping[str, ServiceKey]] = lambda uids: {},
-        excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
-        changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
+        excluded: ExcludedOptions,
+        changes: ChangeWindows,
     ) -> None:
         self._session, self._options, self._free, self._measured = session, options, free, measured
         self._services, self._namespace, self._hot = services, namespace, hot

@@ -52,7 +52,7 @@ def webhook(
 
     with (
         _policies(settings, kubeconfig) as policies,
-        open_webhook(settings.webhook, settings.advise, kubeconfig, policies, settings.excluded) as live,
+        open_webhook(settings.webhook, settings.advise, settings.excluded, kubeconfig, policies) as live,
     ):
         server = ScorerServer(live.app, live.server, on_started=lambda url: shell.say(f"webhook: {url}"))
         server.run()

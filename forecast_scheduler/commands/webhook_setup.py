@@ -67,9 +67,9 @@ class LiveWebhook:
 def open_webhook(
     settings: WebhookOptions,
     advise: AdviseOptions,
+    excluded: ExcludedOptions,
     kubeconfig: Path | None = None,
     policies: LivePolicies | None = None,
-    excluded: ExcludedOptions = ExcludedOptions(),  # noqa: B008 - frozen
 ) -> Iterator[LiveWebhook]:
     """A webhook that follows its API server while the context lasts.
 
@@ -157,7 +157,7 @@ def _advice(
         may_patch=right.is_granted,
         has_quota=quotas.has if advise.tenants.enabled else lambda namespace: False,
     )
-    holding = Holding(options, lease, hands, by_policy, excluded)
+    holding = Holding(options, lease, hands, excluded, by_policy)
     every("advisor-lease", LOOK_SECONDS, lease.look)
     # An installation without an advisor gives no such right, and needs none.
     every("right-to-patch-pods", RIGHT_SECONDS, lambda: right.look() if lease.is_known() else None)
@@ -170,7 +170,7 @@ def _advice(
         return holding, lambda request, pod, labels: None, collectors
     advisor = PreferencesOfAdvisor(address)
     stack.callback(advisor.close)
-    return holding, asks(advisor.ask, options, lease.is_alive, by_policy, excluded), (*collectors, advisor)
+    return holding, asks(advisor.ask, options, lease.is_alive, excluded, by_policy), (*collectors, advisor)
 
 
 def _is_fed(pods: ResourceSource) -> bool:

@@ -64,7 +64,7 @@ def move_windows(
     calendar: Calendar,
     now: datetime,
     options: WindowOptions,
-    changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
+    changes: ChangeWindows,
     *,
     hours: int = 24,
 ) -> MoveWindows:

@@ -14,7 +14,7 @@ from placement.gate_exemptions import ADVICE, AdviceMode
 from testing.objects import pod_info
 
 NAMESPACES = {"shop": {"team": "a"}, "all": {ADVICE: "advise"}, "kube-system": {ADVICE: "advise"}}
-ASKS = asks_for_advice(NAMESPACES.get, {"default-scheduler", "second"})
+ASKS = asks_for_advice(NAMESPACES.get, {"default-scheduler", "second"}, ExcludedOptions())
 
 
 def test_nothing_is_bound() -> None:
@@ -50,7 +50,7 @@ def test_pods_of_excluded_services_do_not_ask() -> None:
 
 
 def test_a_policy_asks_where_no_label_says_anything() -> None:
-    asks = asks_for_advice(NAMESPACES.get, {"default-scheduler"}, lambda pod: AdviceMode.PREFER)
+    asks = asks_for_advice(NAMESPACES.get, {"default-scheduler"}, ExcludedOptions(), lambda pod: AdviceMode.PREFER)
     assert asks(pod_info("a", namespace="shop"))
     assert not asks(pod_info("a", namespace="shop", labels={ADVICE: "off"}))
 

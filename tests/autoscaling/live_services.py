@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autoscaling.services_ahead import ServicesAhead, services_ahead
+from base.excluded import ExcludedOptions
 from cluster.live_tables import LiveTables
 from tests.scorer.live_cluster import at, growing, pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -18,6 +19,6 @@ def live_tables(hour: float = 12.0) -> LiveTables:
 
 
 def ahead_of(tables: LiveTables) -> ServicesAhead:
-    found = services_ahead(tables)
+    found = services_ahead(tables, ExcludedOptions())
     assert found is not None
     return found

@@ -17,6 +17,7 @@ from autoscaling.autoscaler import Autoscaler, AutoscalingCollector
 from autoscaling.replicas.used_now import PodsNow, used_by_service
 from autoscaling.services_ahead import ServicesAhead
 from base.errors import ForecastError
+from base.excluded import ExcludedOptions
 from cluster.live_tables import LiveTables
 from cluster.state_source import StateSource
 from forecast.resources import CPU, RESOURCES
@@ -90,6 +91,7 @@ class World:
             hands,
             AutoscaleOptions(),
             leads=lambda: self.leads,
+            excluded=ExcludedOptions(),
             steady=lambda: self.steady,
         )
 
@@ -156,7 +158,9 @@ class NeverDone:
 def test_a_hand_that_does_not_end_is_stopped_and_the_loads_go_on() -> None:
     session, options = NeverDone(), AutoscaleOptions()
     hands, tables = [Noting("buffers")], live_tables()
-    autoscaler = Autoscaler(tables, Measured(), session, hands, options, leads=lambda: True, turn=0.0)
+    autoscaler = Autoscaler(
+        tables, Measured(), session, hands, options, leads=lambda: True, excluded=ExcludedOptions(), turn=0.0
+    )
     autoscaler.step()
     assert session.submitted[0].cancelled() and "not finished in time" in autoscaler.state.trouble
     assert len(list(autoscaler.loads())) == 1
@@ -165,7 +169,9 @@ def test_a_hand_that_does_not_end_is_stopped_and_the_loads_go_on() -> None:
 def test_at_the_end_what_a_hand_is_at_is_stopped_first() -> None:
     session, hand = NeverDone(), Noting("buffers")
     options = AutoscaleOptions()
-    autoscaler = Autoscaler(live_tables(), None, session, [hand], options, leads=lambda: True, turn=600.0)
+    autoscaler = Autoscaler(
+        live_tables(), None, session, [hand], options, leads=lambda: True, excluded=ExcludedOptions(), turn=600.0
+    )
     stepping = threading.Thread(target=autoscaler.step)
     stepping.start()
     assert eventually(lambda: len(session.submitted) == 1)

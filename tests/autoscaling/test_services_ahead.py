@@ -48,4 +48,4 @@ def test_between_half_hours_a_curve_goes_over_evenly() -> None:
 
 
 def test_without_a_model_there_is_nothing_to_act_on() -> None:
-    assert services_ahead(LiveScorer(without_model=True).scorer.tables) is None
+    assert services_ahead(LiveScorer(without_model=True).scorer.tables, ExcludedOptions()) is None

@@ -24,6 +24,7 @@ from autoscaling.autoscale_settings import ReplicaOptions
 from autoscaling.replicas.loads_ahead import loads_ahead
 from autoscaling.services_ahead import services_ahead
 from base.errors import InputError
+from base.excluded import ExcludedOptions
 from cluster.tables.self_check import self_check
 from kube.decoding.decoding import WATCHED, Kind
 from kube.decoding.stored_templates import stored
@@ -228,7 +229,7 @@ def test_the_loads_of_all_others_are_the_same(key: str, text: str) -> None:
 
 
 def _loads(more: Sequence[PodInfo]) -> list[Any]:
-    ahead = services_ahead(LiveScorer(12.0, pods=[*PODS, *more], model=growing()).scorer.tables)
+    ahead = services_ahead(LiveScorer(12.0, pods=[*PODS, *more], model=growing()).scorer.tables, ExcludedOptions())
     assert ahead is not None
     now, used = at(18), ahead.at(ahead.load, at(12))
     found = loads_ahead(ahead, used, at(12), now, ReplicaOptions())

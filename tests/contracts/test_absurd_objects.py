@@ -24,6 +24,8 @@ from autoscaling.nodes.guard_hand import nodes_now
 from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
 from autoscaling.requests.resize_hand import ResizeHand
 from autoscaling.services_ahead import services_ahead
+from base.excluded import ExcludedOptions
+from base.local_hours import ChangeWindows
 from forecast.hot_share import HOT_SHARE
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import ApiAnswer
@@ -131,7 +133,9 @@ def _lived_through(absurd_pod: bytes | None, n_pods: int = 40) -> list[Mapping[s
     """The honest pods after a resize by night, and after all was taken back."""
     server = _ApiServer(n_pods, absurd_pod)
     options = RequestOptions(resize=with_constants(ResizeOptions(), enabled=True, service_share=1.0, parallel=1000))
-    hand = ResizeHand(server, options, free=lambda: {f"n{i}": (1000.0, 2.0**50) for i in range(10)}, hot=HOT_SHARE)
+    free = {f"n{i}": (1000.0, 2.0**50) for i in range(10)}
+    left_alone, always = ExcludedOptions(), ChangeWindows()
+    hand = ResizeHand(server, options, free=lambda: free, hot=HOT_SHARE, excluded=left_alone, changes=always)
     seen: list[Mapping[str, Manifest]] = []
     for work in (hand.act(evening_ahead((CART,), replicas=n_pods + 1.0), at(3)), hand.retreat()):
         try:
@@ -191,7 +195,7 @@ def test_nodes_are_kept_and_buffers_made_as_without_a_pod_beyond_all_nodes(cpu: 
 
 def _nodes_in_time(pods: list[Any]) -> object:
     tables = LiveScorer(12.0, pods=pods, model=growing()).scorer.tables
-    ahead = services_ahead(tables)
+    ahead = services_ahead(tables, ExcludedOptions())
     assert ahead is not None
     now = hour_of_day(18)
     return marks(ahead, nodes_now(tables), now, GuardOptions()), buffers(ahead, now, BufferOptions())

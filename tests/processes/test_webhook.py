@@ -15,6 +15,7 @@ from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, applie
 from admission.webhook_settings import CertificateOptions, WebhookOptions, WebhookServing
 from advisor.advice_settings import AdviseOptions
 from base.errors import InputError
+from base.excluded import ExcludedOptions
 from forecast_scheduler.commands.webhook_setup import open_webhook
 from scorer.scoring_policy import OPT_OUT_ANNOTATION
 from testing.processes.command import command
@@ -157,13 +158,18 @@ def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path
     both = WebhookOptions(serving=WebhookServing(tls_cert=Path("a.pem")), certificates=CertificateOptions(managed=True))
     with (
         pytest.raises(InputError, match="leave one of them out"),
-        open_webhook(both, AdviseOptions(), plane.kubeconfig),
+        open_webhook(both, AdviseOptions(), ExcludedOptions(), plane.kubeconfig),
     ):
         pass
     forbidden = plane.write_kubeconfig("nobody", plane.powerless_token)
     with (
         pytest.raises(InputError, match="403"),
-        open_webhook(WebhookOptions(serving=WebhookServing(tls_cert=Path("a.pem"))), AdviseOptions(), forbidden),
+        open_webhook(
+            WebhookOptions(serving=WebhookServing(tls_cert=Path("a.pem"))),
+            AdviseOptions(),
+            ExcludedOptions(),
+            forbidden,
+        ),
     ):
         pass
 

@@ -108,7 +108,7 @@ class Advising:
         if self.is_shadow:
             labels_of = tables.view.index.namespaces.labels_of
             by_policy = (lambda pod: None) if policies is None else policies.advice
-            pods = PodsToPlace(names, wanted=asks_for_advice(labels_of, names, by_policy, self._excluded))
+            pods = PodsToPlace(names, wanted=asks_for_advice(labels_of, names, self._excluded, by_policy))
             role = LoopRole(
                 pods=pods,
                 bind=lambda limit, judge: ShadowBinder(),

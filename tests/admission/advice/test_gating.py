@@ -27,7 +27,7 @@ def _gates(
     labels: Mapping[str, str] | None = None,
     **options: Any,
 ) -> list[Any] | None:
-    return gates_with_ours(pod, namespace, labels, AdviceGateOptions(**options))
+    return gates_with_ours(pod, namespace, labels, AdviceGateOptions(**options), ExcludedOptions())
 
 
 def _owned_by(kind: Any, *, controller: Any = True) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_label_namespace_policy_setting_in_this_order(
 
     pod = a_pod({"app": "cart"} | ({} if of_pod is None else {ADVICE: of_pod}), metadata={"annotations": {"a": "b"}})
     labels = None if of_namespace is None else {ADVICE: of_namespace}
-    assert asked_mode(pod, "shop", labels, AdviceGateOptions(unlabelled=setting), by_policy) is mode
+    assert asked_mode(pod, "shop", labels, AdviceGateOptions(unlabelled=setting), ExcludedOptions(), by_policy) is mode
     assert asked == [NewPod("shop", pod["metadata"]["labels"], {"a": "b"})]
 
 

@@ -16,6 +16,7 @@ from admission.advice.holding import Holding, NotHeld
 from admission.advice.quota_namespaces import QuotaNamespaces
 from admission.advice.second_hands import HoldingTimes, SecondHands, longest_hold
 from admission.webhook_settings import AdviceGateOptions
+from base.excluded import ExcludedOptions
 from kube.client.api_answer import ApiAnswer, answered
 from placement.gate_exemptions import ADVICE
 from placement.gate_removal import UNBOUND_PODS, PodWithGates
@@ -186,7 +187,7 @@ class Webhook:
 
     def __init__(self) -> None:
         self.scene = Scene()
-        self.holding = Holding(AdviceGateOptions(), self.scene.lease, self.scene.hands)
+        self.holding = Holding(AdviceGateOptions(), self.scene.lease, self.scene.hands, ExcludedOptions())
 
     def holds(self, *, dry_run: bool = False, mode: str = "advise") -> bool:
         pod: dict[str, Any] = {"metadata": {"labels": {ADVICE: mode}}, "spec": {}}

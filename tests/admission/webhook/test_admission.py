@@ -17,6 +17,7 @@ from admission.webhook.binding_statuses import LastErrors
 from admission.webhook.review_answers import AdmissionAnswer, AdmissionOutcome, Reviewer, asks
 from admission.webhook.template_store import TemplateStore
 from admission.webhook_settings import AdviceGateOptions
+from base.excluded import ExcludedOptions
 from kube.decoding.stored_templates import LastError
 from kube.objects.objects import NamespaceInfo
 from placement.gate_exemptions import ADVICE, AdviceMode
@@ -132,7 +133,7 @@ def _holding(errors: LastErrors, *, is_alive: bool = True, unlabelled: AdviceMod
         _store(),
         errors,
         gates_of=lambda pod, namespace, labels, *, dry_run: (
-            gates_with_ours(pod, namespace, labels, options) if is_alive else None
+            gates_with_ours(pod, namespace, labels, options, ExcludedOptions()) if is_alive else None
         ),
     )
 
@@ -169,7 +170,7 @@ def _preferring(
         asked.append((pod, dry_run))
         return found
 
-    return Reviewer(_store(), errors, ask_of=asks(ask, AdviceGateOptions(), lambda: is_alive)), asked
+    return Reviewer(_store(), errors, ask_of=asks(ask, AdviceGateOptions(), lambda: is_alive, ExcludedOptions())), asked
 
 
 def _wishing(app: str = "x", **spec: Any) -> dict[str, Any]:

@@ -33,7 +33,9 @@ def days(one: Floats, n: int = 3) -> Floats:
 def found(
     load: Floats, day: date = DAY, *, calendar: Calendar = BERLIN, now: datetime | None = None, **options: object
 ) -> MoveWindows:
-    return move_windows(load, day, calendar, now or calendar.midnight(day), with_constants(WindowOptions(), **options))
+    return move_windows(
+        load, day, calendar, now or calendar.midnight(day), with_constants(WindowOptions(), **options), ChangeWindows()
+    )
 
 
 def local(windows: MoveWindows, calendar: Calendar = BERLIN) -> list[str]:
@@ -138,7 +140,7 @@ def test_peak_hours_that_cannot_be_read_are_refused() -> None:
 def test_what_holds_for_all_windows(load: Floats, day: date, minutes: int) -> None:
     now = BERLIN.midnight(day) + timedelta(minutes=minutes)
     options = WindowOptions()
-    windows = move_windows(load, day, BERLIN, now, options).windows
+    windows = move_windows(load, day, BERLIN, now, options, ChangeWindows()).windows
     end = datetime.min.replace(tzinfo=UTC)
     for window in windows:
         assert end < window.begin < window.end  # in order, and not touching

@@ -13,6 +13,7 @@ from admission.advice import advisor_lease
 from admission.advice.holding import Holding
 from admission.webhook_settings import AdviceGateOptions
 from advisor.advice_settings import AdviseOptions
+from base.excluded import ExcludedOptions
 from forecast_scheduler.commands import webhook_setup
 from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import api_client
@@ -46,7 +47,9 @@ def holding(is_renewed: bool, tmp_path: Path) -> Iterator[Holding]:
 
     with ScriptedServer(answer) as server, ExitStack() as stack:
         api = api_client(server.kubeconfig(tmp_path))
-        made, _, _ = webhook_setup._advice(AdviceGateOptions(), AdviseOptions(), api, stack, webhook_setup._nothing)
+        made, _, _ = webhook_setup._advice(
+            AdviceGateOptions(), AdviseOptions(), api, stack, webhook_setup._nothing, ExcludedOptions()
+        )
         yield made
 
 
