@@ -37,7 +37,11 @@ CART = ExcludedOptions(services=("shop/cart",))
 
 
 def _why(namespace: str = "shop", **facts: Any) -> str:
-    usual: dict[str, Any] = {"scheduler_name": "default-scheduler", "scheduler_names": ["default-scheduler", "second"]}
+    usual: dict[str, Any] = {
+        "scheduler_name": "default-scheduler",
+        "scheduler_names": ["default-scheduler", "second"],
+        "excluded": ExcludedOptions(),
+    }
     return why_not_held(namespace, **(usual | facts))
 
 
