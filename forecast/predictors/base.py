@@ -54,6 +54,22 @@ class Predictor(BaseEstimator):
         curve = self._predict_curve(horizon)
         return np.where(np.isfinite(curve) & (curve > 0), curve, 0.0)
 
+    def predict_quantiles(self, horizon: Days, levels: tuple[float, ...]) -> Floats | None:
+        """Quantiles of each half hour of the days ahead: (n_series, n_horizon_days, 48, n_levels), >= 0, ascending.
+
+        They are of single half hours, not of the day's peak. None = this predictor says nothing about the spread.
+
+        levels : probabilities above 0 and below 1, ascending
+        """
+        if not (np.diff([0.0, *levels, 1.0]) > 0).all():
+            raise InputError(f"levels are {levels}: they must be above 0 and below 1, ascending")
+        if self.n_series_ == 0 or len(horizon) == 0:
+            return np.zeros((self.n_series_, len(horizon), SLOTS_PER_DAY, len(levels)))
+        quantiles = self._predict_quantiles(horizon, levels)
+        if quantiles is None:
+            return None
+        return np.sort(np.where(np.isfinite(quantiles) & (quantiles > 0), quantiles, 0.0), axis=-1)
+
     @abstractmethod
     def _fit(self, usage: AnyFloats, days: Days) -> None:
         """Learn; the arguments have been checked."""
@@ -61,6 +77,10 @@ class Predictor(BaseEstimator):
     @abstractmethod
     def _predict_curve(self, horizon: Days) -> Floats:
         """What `predict_curve` promises, before the clean-up of what is not a number."""
+
+    def _predict_quantiles(self, horizon: Days, levels: tuple[float, ...]) -> Floats | None:
+        """What `predict_quantiles` promises, before the clean-up; a predictor that says nothing keeps this one."""
+        return None
 
 
 def nan_mean(usage: AnyFloats, weights: Floats | None = None) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from base.arrays import Floats
+from base.arrays import AnyFloats, Floats
 from base.errors import InputError
 from forecast.calendar import Days
 from forecast.predictors import Predictor, discover
@@ -18,6 +18,27 @@ from tests.forecast.foundation.tiny_models import tiny_predictor
 Kind = Callable[[], Predictor]
 FOUNDATION_MODEL = pytest.param(tiny_predictor, id="foundation_model")
 PREDICTORS = [*(pytest.param(kind, id=name) for name, kind in discover().items()), FOUNDATION_MODEL]
+LEVELS = (0.05, 0.5, 0.9)
+
+
+class SpreadPredictor(Predictor):
+    """Says quantiles that need the clean-up: falling, negative, and not a number for the first series."""
+
+    name = "spread"
+
+    def _fit(self, usage: AnyFloats, days: Days) -> None:
+        self.level_ = np.nan_to_num(usage).mean(axis=(1, 2))
+
+    def _predict_curve(self, horizon: Days) -> Floats:
+        return np.broadcast_to(self.level_[:, None, None], (len(self.level_), len(horizon), 48))
+
+    def _predict_quantiles(self, horizon: Days, levels: tuple[float, ...]) -> Floats:
+        steps = np.linspace(2.0, -1.0, len(levels))
+        quantiles = self._predict_curve(horizon)[..., None] * steps
+        quantiles[0, 0, 0] = np.nan
+        return quantiles
+
+
 every_predictor = pytest.mark.parametrize("kind", PREDICTORS)
 
 
@@ -127,6 +148,29 @@ def test_short_histories_are_served(kind: Kind, n_days: int) -> None:
 @every_predictor
 def test_no_series_at_all_is_no_error(kind: Kind) -> None:
     assert curves(kind, np.zeros((0, 10, 48))).shape == (0, 7, 48)
+
+
+@pytest.mark.parametrize("kind", [*PREDICTORS, pytest.param(SpreadPredictor, id="spread")])
+def test_quantiles_ascend_in_the_series_unit_or_there_are_none(kind: Kind) -> None:
+    usage = some_usage()
+    said = [kind().fit(one, some_days(21)).predict_quantiles(some_days(9), LEVELS) for one in (usage, 1e6 * usage)]
+    quantiles, million = said
+    assert (quantiles is None) == (type(kind())._predict_quantiles is Predictor._predict_quantiles)
+    if quantiles is None or million is None:
+        return
+    assert quantiles.shape == (6, 9, 48, len(LEVELS))
+    assert np.isfinite(quantiles).all()
+    assert (quantiles >= 0).all()
+    assert (np.diff(quantiles, axis=-1) >= 0).all()
+    assert quantiles[..., -1].max() > 0
+    np.testing.assert_allclose(million, 1e6 * quantiles, rtol=1e-6)
+
+
+@pytest.mark.parametrize("levels", [(0.5, 0.5), (0.9, 0.1), (0.0, 0.5), (0.5, 1.0)])
+def test_levels_that_are_no_ascending_probabilities_are_refused(levels: tuple[float, ...]) -> None:
+    predictor = SpreadPredictor().fit(some_usage(), some_days(21))
+    with pytest.raises(InputError, match="must be above 0 and below 1, ascending"):
+        predictor.predict_quantiles(some_days(7), levels)
 
 
 @every_predictor
