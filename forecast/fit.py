@@ -40,7 +40,7 @@ from forecast.days_that_differ import separate_days
 from forecast.event_calendar import events_between
 from forecast.event_effect import EventDays
 from forecast.fit_inputs import Series, with_earlier_days
-from forecast.foundation_model import FoundationModelPredictor, load_model, model_digest
+from forecast.foundation_model import FoundationModelPredictor
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves
 from forecast.model import DATED_DAYS, NOT_MEASURED, PEAK_QUANTILES, PeakModel
@@ -48,6 +48,7 @@ from forecast.node_base import fit_node_base, with_one_offs, without_one_offs
 from forecast.node_calibration import calibrate_nodes
 from forecast.online_calibration import INFO as BOUND_OFFSETS
 from forecast.online_calibration import next_offsets
+from forecast.onnx_model import load_model, model_digest
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import Predictor, discover

@@ -23,9 +23,9 @@ from base.excluded import ExcludedOptions
 from base.object_store import LocalStore, open_store
 from base.progress import Progress
 from forecast.calendar import Calendar
-from forecast.foundation_model import load_model
 from forecast.history import History
 from forecast.model_findings import ModelFinding
+from forecast.onnx_model import load_model
 from forecast.published_models import Registry
 from forecast_scheduler.commands.fitted_history import fit_options
 from forecast_scheduler.commands.history_directory import open_history

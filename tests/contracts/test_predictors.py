@@ -13,7 +13,7 @@ from base.arrays import AnyFloats, Floats
 from base.errors import InputError
 from forecast.calendar import Days
 from forecast.predictors import Predictor, discover
-from tests.forecast.foundation.tiny_models import tiny_predictor
+from tests.forecast.foundation.tiny_models import tiny_predictor, tiny_quantile_predictor
 
 Kind = Callable[[], Predictor]
 FOUNDATION_MODEL = pytest.param(tiny_predictor, id="foundation_model")
@@ -39,6 +39,7 @@ class SpreadPredictor(Predictor):
         return quantiles
 
 
+SAY_QUANTILES = [pytest.param(SpreadPredictor, id="spread"), pytest.param(tiny_quantile_predictor, id="quantiles")]
 every_predictor = pytest.mark.parametrize("kind", PREDICTORS)
 
 
@@ -111,13 +112,17 @@ def test_the_unit_does_not_matter(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [*(pytest.param(k, id=n) for n, k in discover().items() if not k.pooled), FOUNDATION_MODEL]
+    ("kind", "tolerance"),
+    [
+        *(pytest.param(k, 1e-9, id=n) for n, k in discover().items() if not k.pooled),
+        pytest.param(tiny_predictor, 1e-5, id="foundation_model"),  # a batch of float32 rounds as it likes
+    ],
 )
-def test_one_series_alone_gets_the_same_unless_the_predictor_pools(kind: Kind) -> None:
+def test_one_series_alone_gets_the_same_unless_the_predictor_pools(kind: Kind, tolerance: float) -> None:
     usage = some_usage()
     together = curves(kind, usage)
     alone = np.concatenate([curves(kind, usage[i : i + 1]) for i in range(len(usage))])
-    np.testing.assert_allclose(alone, together, rtol=1e-9)
+    np.testing.assert_allclose(alone, together, rtol=tolerance)
 
 
 @every_predictor
@@ -150,13 +155,13 @@ def test_no_series_at_all_is_no_error(kind: Kind) -> None:
     assert curves(kind, np.zeros((0, 10, 48))).shape == (0, 7, 48)
 
 
-@pytest.mark.parametrize("kind", [*PREDICTORS, pytest.param(SpreadPredictor, id="spread")])
+@pytest.mark.parametrize("kind", [*PREDICTORS, *SAY_QUANTILES])
 def test_quantiles_ascend_in_the_series_unit_or_there_are_none(kind: Kind) -> None:
     usage = some_usage()
     said = [kind().fit(one, some_days(21)).predict_quantiles(some_days(9), LEVELS) for one in (usage, 1e6 * usage)]
     quantiles, million = said
-    assert (quantiles is None) == (type(kind())._predict_quantiles is Predictor._predict_quantiles)
     if quantiles is None or million is None:
+        assert kind not in (SpreadPredictor, tiny_quantile_predictor)
         return
     assert quantiles.shape == (6, 9, 48, len(LEVELS))
     assert np.isfinite(quantiles).all()

@@ -15,7 +15,14 @@ from forecast.fit import FitOptions, fit
 from forecast.foundation_model import FoundationModelPredictor
 from forecast.model import PeakModel
 from forecast.predictors import discover
-from tests.forecast.foundation.tiny_models import HORIZON, WEEK, save_tiny_model, tiny_model, tiny_predictor
+from tests.forecast.foundation.tiny_models import (
+    HORIZON,
+    WEEK,
+    save_tiny_model,
+    tiny_model,
+    tiny_predictor,
+    tiny_quantile_predictor,
+)
 from tests.synthetic import synthetic_history
 
 HISTORY = synthetic_history(n_services=4, n_days=15)
@@ -79,9 +86,28 @@ def test_horizons_beyond_its_own_are_rolled_on(tmp_path: Path) -> None:
     np.testing.assert_allclose(second.reshape(-1), curve[HORIZON : 2 * HORIZON] / usage.mean(), rtol=1e-4)
 
 
+def test_quantiles_lie_around_the_curve_and_a_model_without_them_says_none() -> None:
+    days = HISTORY.describe_days().take(slice(14))
+    usage = np.random.default_rng(0).uniform(1, 2, (3, 14, 48))
+    asked = days.take(slice(1))
+    assert tiny_predictor().fit(usage, days).predict_quantiles(asked, (0.25, 0.5, 0.75)) is None
+    quantiles = tiny_quantile_predictor().fit(usage, days).predict_quantiles(asked, (0.25, 0.5, 0.75))
+    expected = tiny_predictor().fit(usage, days).predict_curve(asked)[..., None] * np.array([0.9, 1.0, 1.1])
+    assert quantiles is not None
+    np.testing.assert_allclose(quantiles, expected, rtol=1e-5)
+
+
 class _AnswersNaN:
-    def answer(self, context: np.ndarray) -> np.ndarray:
-        return np.full(HORIZON, np.nan)
+    levels = (0.25, 0.75)
+
+    def answer(self, contexts: np.ndarray) -> np.ndarray:
+        return np.full((len(contexts), 2, HORIZON), np.nan)
+
+    def expected(self, answer: np.ndarray) -> np.ndarray:
+        return np.asarray(answer.mean(axis=1))
+
+    def at_levels(self, answer: np.ndarray, levels: tuple[float, ...]) -> np.ndarray:
+        return np.moveaxis(answer, 1, -1)
 
 
 def test_a_curve_without_an_answer_takes_last_week(
@@ -91,6 +117,10 @@ def test_a_curve_without_an_answer_takes_last_week(
     days = HISTORY.describe_days().take(slice(14))
     usage = np.random.default_rng(0).uniform(1, 2, (3, 14, 48))
     curve = tiny_predictor().fit(usage, days).predict_curve(days)
-    np.testing.assert_array_equal(curve, np.tile(usage[:, 7:], (1, 2, 1)))
+    last_week = np.tile(usage[:, 7:], (1, 2, 1))
+    np.testing.assert_array_equal(curve, last_week)
     said = [record for record in caplog.records if "the foundation model answered NaN" in record.message]
     assert [record.__dict__["series"] for record in said] == [3]
+    quantiles = tiny_predictor().fit(usage, days).predict_quantiles(days, (0.25, 0.75))
+    assert quantiles is not None
+    np.testing.assert_array_equal(quantiles, np.stack([last_week, last_week], axis=-1))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from scipy.special import ndtri
 
 from base.errors import InputError
-from forecast.foundation_model import _loaded, load_model, model_digest
+from forecast.onnx_model import _loaded, load_model, model_digest
 from tests.forecast.foundation.tiny_models import HORIZON, WEEK, save_tiny_model
 
 
@@ -26,10 +28,11 @@ def some_context(n_slots: int = 2 * WEEK) -> np.ndarray:
 def test_every_form_of_the_contract_gives_the_same_curve(tmp_path: Path, output: str, mask: int | None) -> None:
     context = some_context()
     context[-100:-60] = np.nan
-    expected = load_model(save_tiny_model(tmp_path / "plain.onnx")).answer(context)
+    plain = load_model(save_tiny_model(tmp_path / "plain.onnx"))
+    expected = plain.expected(plain.answer(context[None]))
     model = load_model(save_tiny_model(tmp_path / "other.onnx", output=output, mask=mask))
-    np.testing.assert_allclose(model.answer(context), expected, rtol=1e-5)
-    assert expected.shape == (HORIZON,)
+    np.testing.assert_allclose(model.expected(model.answer(context[None])), expected, rtol=1e-5)
+    assert expected.shape == (1, HORIZON)
 
 
 @pytest.mark.parametrize("shape", [("n_series", "context_length"), ("n_series", WEEK), (1, WEEK)])
@@ -37,7 +40,57 @@ def test_what_a_short_history_lacks_is_missing_at_its_start(tmp_path: Path, shap
     model = load_model(save_tiny_model(tmp_path / "model.onnx", context_shape=shape))
     short = some_context(48)
     padded = np.concatenate([np.full(WEEK - 48, np.nan), short])
-    np.testing.assert_array_equal(model.answer(short), model.answer(padded))
+    np.testing.assert_array_equal(model.answer(short[None]), model.answer(padded[None]))
+
+
+class CountedSession:
+    """Passes calls on to onnxruntime and keeps how many series each of them had."""
+
+    def __init__(self, session: Any) -> None:
+        self.session, self.n_series = session, list[int]()
+
+    def run(self, outputs: list[str], inputs: dict[str, np.ndarray]) -> Any:
+        self.n_series.append(len(inputs["context"]))
+        return self.session.run(outputs, inputs)
+
+
+@pytest.mark.parametrize(("first_axis", "calls"), [("n_series", [8, 8, 3]), (1, [1] * 19)])
+def test_series_are_asked_for_in_calls_that_the_file_can_take(
+    tmp_path: Path, first_axis: int | str, calls: list[int]
+) -> None:
+    contexts = some_context() * np.random.default_rng(0).uniform(0.5, 2, (19, 2 * WEEK))
+    model = load_model(save_tiny_model(tmp_path / "model.onnx", context_shape=(first_axis, WEEK), output="quantiles"))
+    counted = CountedSession(model.session)
+    together = replace(model, session=counted).answer(contexts)
+    assert counted.n_series == calls
+    one_by_one = np.concatenate([model.answer(context[None]) for context in contexts])
+    np.testing.assert_allclose(together, one_by_one, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("said", "levels"),
+    [(None, (0.25, 0.5, 0.75)), ("0.1,0.5,0.9", (0.1, 0.5, 0.9)), ("0.5, 0.9, 0.99", (0.5, 0.9, 0.99))],
+)
+def test_a_file_says_its_levels_or_they_are_evenly_spaced(
+    tmp_path: Path, said: str | None, levels: tuple[float, ...]
+) -> None:
+    model = load_model(save_tiny_model(tmp_path / "model.onnx", output="quantiles", quantile_levels=said))
+    assert model.levels == levels
+    answer = model.answer(some_context()[None])
+    np.testing.assert_allclose(model.at_levels(answer, levels), np.moveaxis(answer, 1, -1))
+
+
+def test_other_levels_are_those_of_the_normal_distribution_that_the_model_says(tmp_path: Path) -> None:
+    model = replace(load_model(save_tiny_model(tmp_path / "model.onnx")), levels=(0.1, 0.4, 0.9))
+    normal = 5 + 2 * ndtri(model.levels).reshape(1, 3, 1)
+    asked = (0.01, 0.1, 0.3, 0.5, 0.95, 0.99)
+    np.testing.assert_allclose(model.at_levels(normal, asked)[0, 0], 5 + 2 * ndtri(asked))
+
+
+def test_the_expected_value_weighs_a_level_by_the_probability_it_stands_for(tmp_path: Path) -> None:
+    model = replace(load_model(save_tiny_model(tmp_path / "model.onnx")), levels=(0.2, 0.4, 0.9))
+    answer = np.array([1.0, 10.0, 100.0]).reshape(1, 3, 1)
+    assert model.expected(answer) == pytest.approx(0.3 * 1 + 0.35 * 10 + 0.35 * 100)
 
 
 def test_a_directory_with_one_model_is_as_good_as_its_file(tmp_path: Path) -> None:
@@ -48,10 +101,10 @@ def test_a_directory_with_one_model_is_as_good_as_its_file(tmp_path: Path) -> No
 
 def test_a_file_that_changes_is_loaded_again_and_has_another_digest(tmp_path: Path) -> None:
     file = save_tiny_model(tmp_path / "model.onnx", seed=1)
-    before, digest = load_model(file).answer(some_context()), model_digest(file)
+    before, digest = load_model(file).answer(some_context()[None]), model_digest(file)
     save_tiny_model(file, seed=2)
     os.utime(file, ns=(1, 1))
-    assert np.abs(load_model(file).answer(some_context()) - before).max() > 1e-3
+    assert np.abs(load_model(file).answer(some_context()[None]) - before).max() > 1e-3
     assert model_digest(file) != digest
 
 
@@ -98,7 +151,7 @@ def two_files(file: Path) -> Path:
         ),
         pytest.param(
             lambda file: save_tiny_model(file, context_shape=(8, WEEK)),
-            "context takes 8 series at a time, it must take one: export it with a dynamic first axis",
+            "context takes 8 series at a time, it must take any number: export it with a dynamic first axis, or with 1",
             id="batch",
         ),
         pytest.param(
@@ -110,8 +163,30 @@ def two_files(file: Path) -> Path:
             lambda file: save_tiny_model(
                 file, through=helper.make_node("Reshape", ["context", "rows_of_500"], ["values"])
             ),
-            "it fails on a context of 336 half hours .*it must take any whole number of days",
+            "it fails on one series of 336 half hours .*it must take any number of series and any whole number of days",
             id="length",
+        ),
+        pytest.param(
+            lambda file: save_tiny_model(
+                file, through=helper.make_node("Reshape", ["context", "one_week"], ["values"])
+            ),
+            "it fails on 2 series of 336 half hours .*or declare 1 as its first axis",
+            id="takes one series only",
+        ),
+        pytest.param(
+            lambda file: save_tiny_model(
+                file, through=helper.make_node("CumSum", ["context", "first_axis"], ["values"])
+            ),
+            "its answer for a series depends on the other series of the call; export it with a first axis of 1",
+            id="mixes series",
+        ),
+        *(
+            pytest.param(
+                lambda file, said=said: save_tiny_model(file, output="quantiles", quantile_levels=said),
+                f"property quantile_levels is '{said}', it must name the levels of its 3 quantiles, above 0 and below",
+                id=f"levels {said}",
+            )
+            for said in ("0.1,0.9", "0.9,0.5,0.1", "0,0.5,0.9", "low,middle,high")
         ),
         pytest.param(
             lambda file: save_tiny_model(file, gaps_are_missing=False),

@@ -29,6 +29,7 @@ def save_tiny_model(
     context_shape: Sequence[int | str] = ("n_series", "context_length"),
     mask: int | None = None,
     output: str = "mean",
+    quantile_levels: str | None = None,
     gaps_are_missing: bool = True,
     extra_axis: bool = False,
     through: NodeProto | None = None,
@@ -37,10 +38,11 @@ def save_tiny_model(
 
     mask             : type of the input `mask`, None = missing values are NaN
     output           : mean, or quantiles, or a name that is not in the contract
+    quantile_levels  : metadata property of the three quantiles, None = without it
     gaps_are_missing : whether NaN is taken for missing; else it spreads
     extra_axis       : the answer has one axis too many
-    through          : first node, from context to `values`; None = as it is. It may use the constants last_axis and
-                       rows_of_500
+    through          : first node, from context to `values`; None = as it is. It may use the constants last_axis,
+                       first_axis, rows_of_500 and one_week
     """
     rng = np.random.default_rng(seed)
     weights = {
@@ -50,7 +52,7 @@ def save_tiny_model(
         "quantile_steps": np.array([0.9, 1.0, 1.1]).reshape(1, 3, 1),
     }
     bounds = {"week_start": [-WEEK], "week_end": [_LARGEST], "day_end": [HORIZON - WEEK], "time": [1]}
-    bounds |= {"last_axis": [2], "rows_of_500": [-1, 500]}
+    bounds |= {"last_axis": [2], "first_axis": [0], "rows_of_500": [-1, 500], "one_week": [1, WEEK]}
     stored = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()]
     stored += [numpy_helper.from_array(np.array(value, dtype=np.int64), name) for name, value in bounds.items()]
     nodes = [
@@ -77,6 +79,8 @@ def save_tiny_model(
     outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, axes)]
     graph = helper.make_graph(nodes, "tiny", inputs, outputs, stored)
     model: ModelProto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    if quantile_levels is not None:
+        helper.set_model_props(model, {"quantile_levels": quantile_levels})
     checker.check_model(model)
     save(model, str(file))
     return file
@@ -99,13 +103,18 @@ def _without_gaps(mask: int | None, gaps_are_missing: bool) -> list[NodeProto]:
 
 
 @cache
-def tiny_model() -> Path:
+def tiny_model(output: str = "mean") -> Path:
     """One such file for all tests of this process."""
     directory = Path(mkdtemp(prefix="tiny-foundation-model-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return save_tiny_model(directory / "model.onnx")
+    return save_tiny_model(directory / "model.onnx", output=output)
 
 
 def tiny_predictor() -> FoundationModelPredictor:
     """Return it as a predictor that is not fitted yet."""
     return FoundationModelPredictor(path=tiny_model())
+
+
+def tiny_quantile_predictor() -> FoundationModelPredictor:
+    """Return one that says the quantiles 0.25, 0.5 and 0.75: 0.9, 1 and 1.1 times what `tiny_predictor` expects."""
+    return FoundationModelPredictor(path=tiny_model("quantiles"))
