@@ -17,8 +17,9 @@ from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements
 from forecast.job_runs import SampleTimes, collect_runs
+from forecast.limit_hits import PodHits
 from forecast.peak_weights.observations import WINDOW_DAYS
-from forecast.resources import RESOURCES
+from forecast.resources import CPU, RESOURCES
 from forecast.sample_grid import Ints32
 from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries, Excess, fleet_limits, fold, services_beyond, typical_peaks
@@ -85,11 +86,13 @@ class PodWindow:
 
 
 class HistoryBuilder:
-    """Collects windows in the order of time; `finish` gives the History."""
+    """Collects windows in the order of time; `finish` gives the History. hits: how limits held pods back, if known."""
 
-    def __init__(self, calendar: Calendar, days: tuple[date, ...], pods: PodTable, nodes: NodeTable) -> None:
+    def __init__(
+        self, calendar: Calendar, days: tuple[date, ...], pods: PodTable, nodes: NodeTable, hits: PodHits | None = None
+    ) -> None:
         n_services, n_nodes, n_days = len(pods.services), len(nodes.nodes), len(days)
-        self._calendar, self._days, self._pods, self._nodes = calendar, days, pods, nodes
+        self._calendar, self._days, self._pods, self._nodes, self._hits = calendar, days, pods, nodes, hits
         self._usage = _unknown(n_services, _N_RESOURCES, n_days, SLOTS_PER_DAY)
         self._variance = _unknown(n_services, _N_RESOURCES, n_days, SLOTS_PER_DAY)
         self._replicas = _unknown(n_services, n_days, SLOTS_PER_DAY)
@@ -132,6 +135,8 @@ class HistoryBuilder:
                 self._excess.append(excess)
                 self._excess_days.append(day)
                 usage = np.where(cut, np.nan, usage)
+            if self._hits is not None:
+                self._hits.measure(window.pod, day, usage[:, CPU])
             self._reduce_services(day, service, usage, present, any_data)
             self._reduce_nodes(self._node_pod_usage, day, node, usage, present, any_data)
             if self._one_off_usage is not None:
@@ -182,6 +187,7 @@ class HistoryBuilder:
             daily_requests=_carried_on(self._requests),
             runs=collect_runs(self._job_pods, self._pods.service, self._calendar, self._days[0]),
             daily_capacity=self._nodes.daily_capacity,
+            limit_hits=None if self._hits is None else self._hits.of_services(self._pods.service, self._replicas),
         )
 
     def _leave_out_what_was_cut(self) -> None:

@@ -69,6 +69,7 @@ def _days_in_front(history: History, n_days: int) -> History:
         daily_capacity=None if history.daily_capacity is None else longer(history.daily_capacity, 2).astype(np.float64),
         runs=history.runs.later(n_days),
         one_off_usage=None if history.one_off_usage is None else longer(history.one_off_usage, 2),
+        limit_hits=None if history.limit_hits is None else history.limit_hits.later(n_days),
     )
 
 

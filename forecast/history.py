@@ -16,6 +16,7 @@ from base.errors import NotEnoughHistory
 from forecast.calendar import SLOTS_PER_DAY, Calendar, Days
 from forecast.event_calendar import Event
 from forecast.job_runs import JobRuns
+from forecast.limit_hits import LimitHits
 from forecast.service_key import ServiceKey
 
 # Days of services from before they were here: under an older name, or in another cluster.
@@ -144,6 +145,7 @@ class History:
                      (forecast.one_off_owners); NaN = not known; None = there are no groups
     daily_capacity : (n_nodes, n_resources, n_days) the largest capacity that a node had on each day, where days differ;
                      None = `capacity` on all days
+    limit_hits     : half hours in which limits held pods back; None = it was not read
     """
 
     calendar: Calendar
@@ -164,6 +166,7 @@ class History:
     earlier: EarlierDays | None = None
     one_off_usage: Floats32 | None = None
     daily_capacity: Floats | None = None
+    limit_hits: LimitHits | None = None
 
     @property
     def n_days(self) -> int:
@@ -210,6 +213,7 @@ class History:
             runs=self.runs.of_services(kept),
             earlier=None if self.earlier is None else self.earlier.of_services(kept),
             one_off_usage=one_offs,
+            limit_hits=None if self.limit_hits is None else self.limit_hits.of(kept),
         )
 
     def _usage_on_nodes(self, services: Bools) -> Floats32:
@@ -237,7 +241,8 @@ class History:
         runs = [getattr(table, field.name) for table in tables for field in fields(table)]
         arrays = [value for field in fields(self) if isinstance(value := getattr(self, field.name), np.ndarray)]
         earlier = () if self.earlier is None else self.earlier.arrays()
-        for array in (*arrays, *runs, *earlier):
+        hits = () if self.limit_hits is None else self.limit_hits.arrays()
+        for array in (*arrays, *runs, *earlier, *hits):
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
@@ -271,6 +276,7 @@ class History:
             runs=self.runs.between(start, day_index),
             earlier=None if self.earlier is None else self.earlier.between(oldest, end),
             one_off_usage=None if self.one_off_usage is None else self.one_off_usage[:, :, span],
+            limit_hits=None if self.limit_hits is None else self.limit_hits.between(start, day_index),
         )
 
 

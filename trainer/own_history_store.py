@@ -43,7 +43,10 @@ LEDGER = "days.json"
 SETTLE = timedelta(hours=2)
 """How late samples may arrive: remote write catches up, a Thanos sidecar uploads two-hour blocks."""
 
-_TABLES = {"usage": Layout.usage, "nodes": Layout.nodes, "pods": Layout.pods, "capacity": Layout.capacity}
+_NEEDED = {"usage": Layout.usage, "nodes": Layout.nodes, "pods": Layout.pods, "capacity": Layout.capacity}
+_TABLES = {**_NEEDED, "limit_hits": Layout.limit_hits}
+"""Days that older releases read have no limit hits: they are not read again for their sake."""
+
 _ROW_GROUP = 500_000
 
 
@@ -55,6 +58,7 @@ def merge_days(old: DayTables, new: DayTables) -> DayTables:
         nodes=_merge_samples(old.nodes, new.nodes),
         pods=_merge_facts(old.pods, new.pods, _POD_KEYS),
         capacity=_merge_capacity(old.capacity, new),
+        limit_hits=_merge_samples(old.limit_hits, new.limit_hits),
     )
 
 
@@ -152,7 +156,7 @@ class OwnHistory:
             logger.warning("days.json is not readable, days are read again", extra={"error": repr(error)})
             return {}
         # A day of which a file was deleted or set aside is read again.
-        stored = [set(_dates(self._store.files(directory))) for directory in _TABLES.values()]
+        stored = [set(_dates(self._store.files(directory))) for directory in _NEEDED.values()]
         return {day: entry for day, entry in sorted(days.items()) if all(day in table for table in stored)}
 
     def to_read(self, available: Iterable[date]) -> list[date]:

@@ -167,6 +167,8 @@ def _cadvisor(scrapes: _Scrapes, pod: Pod) -> None:
         )
         scrapes.gauge("container_memory_working_set_bytes", memory * share + extra * _PAUSE_BYTES, labels)
         if "container" in labels:
+            scrapes.counter("container_cpu_cfs_periods_total", 10.0, labels)
+            scrapes.counter("container_cpu_cfs_throttled_periods_total", 0.1, labels)
             for way, part in (("reads", 0.4), ("writes", 0.6)):
                 name = f"container_fs_{way}_bytes_total"
                 scrapes.counter(name, disk * share * part, labels | {"device": "/dev/sda"})
@@ -204,6 +206,7 @@ def _state_of_pod(scrapes: _Scrapes, pod: Pod) -> None:
     for container, asked in pod.asks.items():
         init = "init_" if container == pod.sidecar else ""
         labels = of_pod | {"container": container}
+        scrapes.gauge(f"kube_pod_{init}container_status_restarts_total", 0, labels)
         for resource, unit, value in (("cpu", "core", asked[0]), ("memory", "byte", asked[1])):
             metric = f"kube_pod_{init}container_resource_requests"
             scrapes.gauge(metric, value, labels | {"node": pod.node.name, "resource": resource, "unit": unit})

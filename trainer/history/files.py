@@ -29,6 +29,7 @@ from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, sample_times, slo
 from forecast.usage_limits import CutSeries
 from trainer.history.cleaning import CleaningCause, CleaningReport, Tally
 from trainer.history.history_layout import Layout, LayoutFile, read_settings
+from trainer.history.limit_hits_file import read_limit_hits
 from trainer.history.moved_file import MovedServices
 from trainer.history.node_and_pod_tables import node_lookup, node_table, pod_table, read_capacity, read_requests
 from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, SampleWindow, SeriesFile, SeriesInventory
@@ -150,7 +151,8 @@ class HistoryFiles:
 
     def history(self, *, progress: Progress = silent) -> History:
         """The whole history on the half-hour grid."""
-        builder = HistoryBuilder(self.calendar, self.days, self.pods, self.nodes)
+        hits = read_limit_hits(self.directory, self.calendar, self.days, self.pods, self._tally)
+        builder = HistoryBuilder(self.calendar, self.days, self.pods, self.nodes, hits)
         for first, n_days in self._node_windows():
             builder.add_nodes(first, self._node_slots(first, n_days, progress))
         for window in self._pod_windows(0, len(self.days), self._tally, progress):

@@ -4,6 +4,7 @@
     nodes.parquet     timestamp, node and usage columns                             one row per node and time
     pods.parquet      namespace, pod and requests                                   one row per pod
     capacity.parquet  node, capacities, optionally allocatable and day              one row per node (and day)
+    limit_hits.parquet  optional: timestamp, namespace, pod and how limits held it back (limit_hits_file)
     history.json      optional: time_zone, holiday_country, step ("5m", "30s" or a number of seconds)
     events.yaml       optional: a user's calendar of days that differ (events_file)
     moved.yaml        optional: services that had another name or came from another cluster (moved_file)
@@ -34,11 +35,12 @@ from forecast.calendar import Calendar
 from forecast.sample_grid import MAX_STEP_SECONDS
 from trainer.history.cleaning import CleaningCause, Tally
 
-USAGE, PODS, NODES, CAPACITY, SETTINGS, EVENTS, MOVED = (
+USAGE, PODS, NODES, CAPACITY, LIMIT_HITS, SETTINGS, EVENTS, MOVED = (
     "usage.parquet",
     "pods.parquet",
     "nodes.parquet",
     "capacity.parquet",
+    "limit_hits.parquet",
     "history.json",
     "events.yaml",
     "moved.yaml",
@@ -51,7 +53,7 @@ _EXPECTED = "see docs/understand/history-layout.md, or export the history again"
 class Layout:
     """Names of the files in a history directory."""
 
-    usage, pods, nodes, capacity = USAGE, PODS, NODES, CAPACITY
+    usage, pods, nodes, capacity, limit_hits = USAGE, PODS, NODES, CAPACITY, LIMIT_HITS
     settings, events, moved = SETTINGS, EVENTS, MOVED
 
 
@@ -196,7 +198,7 @@ def _check_columns(path: Path, schema: pa.Schema, required: Sequence[str], text:
             raise InputError(f"{path}: column timestamp is {kind}, it must be a Parquet timestamp (UTC): {_EXPECTED}")
         if field.name in text and not _is_text(kind):
             raise InputError(f"{path}: column {field.name} is {kind}, it must be text: {_EXPECTED}")
-        if field.name.endswith(("_cores", "_bytes", "_bytes_per_second")) and not _is_number(kind):
+        if field.name.endswith(("_cores", "_bytes", "_bytes_per_second", "_share")) and not _is_number(kind):
             raise InputError(f"{path}: column {field.name} is {kind}, it must be a number: {_EXPECTED}")
 
 

@@ -33,6 +33,7 @@ from trainer.prometheus.day_remarks import (
 )
 from trainer.prometheus.day_tables import Remark
 from trainer.prometheus.kubelet_log_gauge import LogOfGauge
+from trainer.prometheus.limit_hits import LimitHitsRead
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.node_names import NodeFacts, NodeNames, node_facts, node_names, nodes_named, pod_names
 from trainer.prometheus.pods_of_day import PodsOfDay, pods_of_day
@@ -53,6 +54,7 @@ class DayRead:
     recognised : the shapes besides the first
     n_sidecars : init containers that run beside their pods, with unknown restart policy or requests
     gauge      : where log bytes come from the kubelet's gauge
+    hits       : how limits held pods back
     """
 
     pods: PodsOfDay
@@ -66,12 +68,13 @@ class DayRead:
     n_sidecars: int
     gauge: LogOfGauge | None
     recorded_share: float
+    hits: LimitHitsRead
 
     @classmethod
-    def nothing(cls) -> DayRead:
+    def nothing(cls, grid: DayGrid) -> DayRead:
         """Of a day of which there is no tick."""
         facts, names = node_facts([], [], []), NodeNames(frozenset(), {})
-        return cls(pods_of_day([], 0, {}), {}, {}, {}, facts, names, (), (), 0, None, 0.0)
+        return cls(pods_of_day([], 0, {}), {}, {}, {}, facts, names, (), (), 0, None, 0.0, LimitHitsRead(grid, (), {}))
 
 
 def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally) -> tables.DayTables:
@@ -105,6 +108,7 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
         *nodes_below_their_pods(nodes, sums, node_usage),
         *requests_against_nodes(pods, asked, may_ask, nodes),
         *requests_beyond_nodes(pods, asked, requests),
+        *read.hits.remarks,
     )
     limits = ((DISK, options.disk_capacity), (NETWORK, options.network_capacity), (LOG, options.log_capacity))
     for index, limit in limits:
@@ -116,6 +120,7 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
         tables.node_table(grid, nodes, node_usage),
         tables.pods_table(pods, requests),
         tables.capacity_table(nodes, capacity, allocatable),
+        read.hits.table(pods),
         tally.report().counts,
         read.recorded_share,
         remarks,

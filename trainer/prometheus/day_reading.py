@@ -4,7 +4,8 @@
 2  what recording rules recorded, and raw queries where nothing is recorded
 3  which pods ran where, owners, capacities, requests: as they were that day
 4  what the names of nodes mean, and which shapes besides the first there are; these are read, too
-5  tables
+5  how limits held pods back
+6  tables
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from trainer.prometheus.day_assembly import DayRead, assemble
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.http_answer import ImpossibleAnswer
 from trainer.prometheus.kubelet_log_gauge import log_of_gauge
+from trainer.prometheus.limit_hits import read_limit_hits
 from trainer.prometheus.log_source import LOG_METRICS, LogQueries, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.name_finding import find_names
@@ -62,7 +64,7 @@ def read_day(
 ) -> DayTables:
     """See PrometheusSource.read_day."""
     if grid.n_ticks == 0:
-        return assemble(options, grid, DayRead.nothing(), Tally())
+        return assemble(options, grid, DayRead.nothing(grid), Tally())
     reader = _sized(connection, options, grid)
     logs = _log_queries(reader, options)
     samples, recorded_share = _samples(reader, options, logs[0], progress)
@@ -95,7 +97,10 @@ def read_day(
         gauge = log_of_gauge(parts, pods, grid, options.log_rotation_cap_bytes, tally)
     requests = _requests(reader.facts("pod_requests", options.templates.pod_requests))
     sidecars = sum(part.values.sum() for part in reader.facts("sidecars", UNTOLD_SIDECARS))
-    read = DayRead(pods, samples, more, requests, facts, names, speed, recognised, int(sidecars), gauge, recorded_share)
+    hits = read_limit_hits(reader)
+    read = DayRead(
+        pods, samples, more, requests, facts, names, speed, recognised, int(sidecars), gauge, recorded_share, hits
+    )
     return assemble(options, grid, read, tally)
 
 

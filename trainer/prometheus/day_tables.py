@@ -14,6 +14,7 @@ import pyarrow as pa
 from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.resources import NETWORK, RESOURCES
 from trainer.history.cleaning import CleaningCause
+from trainer.history.limit_hits_file import OOM_BYTES, THROTTLED_SHARE
 from trainer.prometheus.pods_of_day import PodsOfDay
 from trainer.prometheus.query_times import DayGrid
 
@@ -46,7 +47,7 @@ def some(names: Collection[str] | Counter[str]) -> str:
 class DayTables:
     """One UTC day, or the part of it that is over.
 
-    usage, nodes, pods, capacity : columns of docs/understand/history-layout.md; usage and nodes sorted by timestamp
+    usage, nodes, pods, capacity, limit_hits : columns of docs/understand/history-layout.md; samples sorted by timestamp
     counts                       : flaws by (file, cause), for the report
     recorded_share               : share of the times measured that recording rules answered, mean over the queries
     remarks                      : what does not balance, and how unusual metrics were read
@@ -58,6 +59,7 @@ class DayTables:
     nodes: pa.Table
     pods: pa.Table
     capacity: pa.Table
+    limit_hits: pa.Table
     counts: Mapping[tuple[str, CleaningCause], int]
     recorded_share: float
     remarks: tuple[Remark, ...] = ()
@@ -163,6 +165,26 @@ def pods_table(pods: PodsOfDay, requests: Floats) -> pa.Table:
             "pod": _names([life.pod for life in lives], every),
             "request_cpu_cores": _numbers(requests[:, 0]),
             "request_memory_bytes": _numbers(requests[:, 1]),
+        }
+    )
+
+
+def limit_hits_table(grid: DayGrid, pods: PodsOfDay, values: Floats32) -> pa.Table:
+    """A row for each pod and half hour of which anything is known.
+
+    grid   : of half hours
+    values : (n_pods, n_slots, 2) share of CFS periods that were throttled, memory at an OOM kill; NaN = not known, none
+    """
+    tick, pod = np.nonzero(np.isfinite(values).any(axis=2).T)
+    lives = [pods.lives[i] for i in pods.last_life()]
+    here = values[pod, tick]  # (n_rows, 2)
+    return pa.table(
+        {
+            "timestamp": _times(grid, tick),
+            "namespace": _names([life.namespace for life in lives], pod),
+            "pod": _names([life.pod for life in lives], pod),
+            THROTTLED_SHARE: pa.array(here[:, 0], pa.float32(), from_pandas=True),
+            OOM_BYTES: pa.array(here[:, 1], pa.float32(), from_pandas=True),
         }
     )
 

@@ -51,19 +51,23 @@ def day_tables(
         }
     )
     capacity = pd.DataFrame({"node": ["node-0", "node-1"], **{r.column: 100.0 for r in RESOURCES}})
+    where = {"timestamp": times, "namespace": "shop", "pod": "cart-a"}
+    hits = pd.DataFrame({**where, "throttled_share": level / 10, "oom_memory_bytes": np.nan})
     return DayTables(
         day=day,
         usage=_samples(pd.concat(parts)),
         nodes=_samples(pd.concat(nodes)),
         pods=pa.Table.from_pandas(pods, preserve_index=False),
         capacity=pa.Table.from_pandas(capacity, preserve_index=False),
+        limit_hits=_samples(hits),
         counts={},
         recorded_share=0.0,
     )
 
 
 def _samples(frame: pd.DataFrame) -> pa.Table:
-    frame = frame.sort_values("timestamp", kind="stable").astype({r.column: "float32" for r in RESOURCES})
+    floats = frame.select_dtypes("float64").columns
+    frame = frame.sort_values("timestamp", kind="stable").astype(dict.fromkeys(floats, "float32"))
     table = pa.Table.from_pandas(frame, preserve_index=False)
     index = table.schema.get_field_index("timestamp")
     return table.set_column(index, "timestamp", table["timestamp"].cast(pa.timestamp("ms", tz="UTC")))

@@ -218,3 +218,25 @@ def test_a_node_rebuilt_between_two_nights_is_judged_by_what_it_had_each_day(tmp
     assert files.report.total(CleaningCause.ABOVE_CAPACITY) == 0
     assert history.capacity[:, CPU].tolist() == [5.0, 5.0]
     assert history.capacity_of_days[0, CPU].tolist() == [100.0, 100.0, 100.0]
+
+
+def test_limit_hits_are_kept_with_their_days_and_go_with_them(tmp_path: Path) -> None:
+    own = filled(str(tmp_path))
+    own.append(day_tables(level=2.0), read_until=midnight(DAY, 27))
+    history = history_of(own)
+    assert history.limit_hits is not None
+    shares = dict(zip(history.limit_hits.slot.tolist(), history.limit_hits.throttled.tolist(), strict=True))
+    assert shares[4] == pytest.approx(0.2 / 2) and shares[4 + 96] == pytest.approx(0.1 / 2)  # one pod of two
+    own.forget_before(DAYS[1])
+    assert sorted(path.stem for path in (tmp_path / "limit_hits.parquet").iterdir()) == [str(day) for day in DAYS[1:]]
+
+
+def test_days_of_an_older_release_have_none_and_are_not_read_again(tmp_path: Path) -> None:
+    own = filled(str(tmp_path))
+    for path in (tmp_path / "limit_hits.parquet").iterdir():
+        path.unlink()
+    assert own.to_read(DAYS) == []
+    assert history_of(own).limit_hits is None
+    own.append(day_tables(DAYS[2]), read_until=midnight(DAYS[2], 27))
+    hits = history_of(own).limit_hits
+    assert hits is not None and np.flatnonzero(hits.seen.any(axis=0)).tolist() == [2]
