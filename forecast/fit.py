@@ -41,6 +41,7 @@ from forecast.event_calendar import events_between
 from forecast.event_effect import EventDays
 from forecast.fit_inputs import Series, with_earlier_days
 from forecast.foundation_model import FoundationModelPredictor
+from forecast.hidden_demand import hidden_demand
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves
 from forecast.model import DATED_DAYS, NOT_MEASURED, PEAK_QUANTILES, PeakModel
@@ -106,7 +107,7 @@ def fit(
     offsets = next_offsets(history, previous)
     history = with_one_off = with_earlier_days(history)
     history = without_one_offs(history)
-    lacking = _never_measured(history)
+    lacking, hidden = _never_measured(history), hidden_demand(history)
     weights = fit_peak_weights(history)
     history = complete_history(history, weights)
     days = history.describe_days()
@@ -231,6 +232,7 @@ def fit(
         info=_facts(series, selection, young, weights, runs)
         | {BOUND_OFFSETS: offsets.to_info()}
         | ({NOT_MEASURED: lacking} if lacking else {})
+        | hidden.to_info(history.services)
         | ({} if foundation is None else {_FOUNDATION_MODEL: foundation}),
         component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import repeat
 
@@ -24,6 +24,7 @@ from cluster.state_source import StateSource
 from cluster.table_check import SelfCheck
 from cluster.tracking import TrackedCluster
 from cluster.usable_nodes import NodeUsability
+from forecast.hidden_demand import HiddenDemand
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
@@ -134,6 +135,7 @@ class Scorer:
             ages = cluster.now - cluster.sampled[rows[best]]
             service = cluster.state.service_key(pod)
             known = self.tables.model is not None and self.tables.model.profiles.knows(service)
+            reasons = (*reasons, *_hidden(cluster, service))
             request = cluster.expected_use(pod)
             version = None if scored.profile is None else self.tables.version
             model_age = self.tables.model_age()
@@ -347,6 +349,12 @@ def _reasons(
     if opts_out(pod):
         return (*reasons, "the pod has opted out")
     return (*reasons, *neutral_reasons(policy.weights, neutral_scores(cluster, level)))
+
+
+def _hidden(cluster: AssumingCluster, service: ServiceKey) -> Iterator[str]:
+    """Why the service of a pod may need more than is forecast of it."""
+    if cluster.predicted is not None and (known := cluster.predicted.profiles.known_as(service)) is not None:
+        yield from HiddenDemand.of_info(cluster.predicted.profiles.model.info, (known,)).words(0)
 
 
 def _rows(cluster: AssumingCluster, nodes: Sequence[str] | None) -> tuple[Sequence[str], Ints, Ints]:

@@ -18,7 +18,7 @@ from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
 from scorer.scores.score_settings import ScoreOptions
-from tests.scorer.live_cluster import at, model, pod_of, service
+from tests.scorer.live_cluster import at, loaded, model, pod_of, service
 from tests.scorer.scorer_at import LiveScorer, shares, tables
 
 PODS = [pod_of(i % 6, f"p{i}", f"node-{i % 3}", started=at(0), memory=1.0 + i) for i in range(9)]
@@ -201,3 +201,11 @@ def test_a_judged_pod_ranks_the_nodes_that_it_may_use_and_its_own_tells_why_not(
     assert explained.margin is None and explained.runner_up is None
     named = tested.scorer.explain(PODS[0], [others[2]], judge=lambda pod: judgement)
     assert [(one.node, one.rank) for one in named.nodes] == [(others[2], None)]
+
+
+def test_an_explanation_says_what_limits_hide_of_the_service() -> None:
+    hidden = {"hidden_demand": {str(service(5)): [0.31, 1.2, 0, None]}}
+    tested = LiveScorer(pods=PODS, model=loaded(replace(model(), info=model().info | hidden)))
+    said = "throttled in 31 % of its peak half hours: real demand is hidden, at least 1.2 cores per pod"
+    assert said in tested.scorer.explain(pod_of(5, "new")).reasons
+    assert said not in tested.scorer.explain(pod_of(4, "new")).reasons

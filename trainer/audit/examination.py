@@ -11,7 +11,7 @@ import numpy as np
 from forecast.cold_start import ESTABLISHED_DAYS
 from forecast.history import History
 from forecast.usage_limits import CutSeries
-from trainer.audit import day_shapes, gaps, implausible_values, pods_and_nodes, repetition, unknowns
+from trainer.audit import day_shapes, gaps, implausible_values, limits, pods_and_nodes, repetition, unknowns
 from trainer.audit.finding import AuditEvidence, Finding, FindingKind
 from trainer.history.cleaning import CleaningReport
 
@@ -19,7 +19,8 @@ from trainer.history.cleaning import CleaningReport
 @dataclass(frozen=True, slots=True)
 class Check:
     """days_needed: of the history; with fewer the check says nothing
-    account: the finding says that what was read does not add up; `train` looks for it, too. A healthy cluster has none
+    account: the finding says that what was read does not add up, or is not all; `train` looks for it, too. A healthy
+    cluster has none
     """
 
     kind: FindingKind
@@ -44,6 +45,7 @@ CHECKS: Final = (
     Check(FindingKind.IMPOSSIBLE_VALUES, implausible_values.impossible_values),
     Check(FindingKind.ABOVE_CAPACITY, implausible_values.above_capacity),
     Check(FindingKind.CPU_CEILING, unknowns.cpu_ceilings, 7),
+    Check(FindingKind.HIDDEN_DEMAND, limits.hidden_demand_of_services, account=True),
     Check(FindingKind.FULL_NODES, unknowns.full_nodes),
     Check(FindingKind.COUNTER_RESETS, implausible_values.counter_resets, 7),
     Check(FindingKind.NEVER_REPEATS, repetition.never_repeats, repetition.DAYS_NEEDED),
@@ -80,7 +82,7 @@ class Examination:
 
 
 def account(history: History, report: CleaningReport, cut: Sequence[CutSeries] = ()) -> tuple[Finding, ...]:
-    """What does not add up in what was read: the checks with `account` alone, as few seconds as they take."""
+    """What does not add up in what was read, or is not all: the checks with `account` alone, a few seconds long."""
     checks = [check for check in CHECKS if check.account and history.n_days >= check.days_needed]
     evidence = AuditEvidence.of(history, report, cut)
     return tuple(finding for check in checks if (finding := check.look(evidence)) is not None)

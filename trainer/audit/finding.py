@@ -114,6 +114,7 @@ class FindingKind(StrEnum):
     IMPOSSIBLE_VALUES = "impossible values"
     ABOVE_CAPACITY = "above capacity"
     CPU_CEILING = "CPU ceiling"
+    HIDDEN_DEMAND = "hidden demand"
     FULL_NODES = "full nodes"
     COUNTER_RESETS = "counter resets"
     NEVER_REPEATS = "never repeats"

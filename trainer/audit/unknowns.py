@@ -161,9 +161,10 @@ def _metrics(resources: Bools) -> str:
 
 # Usage that stops at a ceiling, so that demand above it is not in the history.
 #
-# A CPU limit throttles a container in periods of 0.1 s. The history has means over half hours and no counter of
-# throttling: it shows a limit only where usage stays at it for whole half hours. That is clipping, and is found as in
-# inverter power (pvanalytics, `features.clipping.levels`): many values in one narrow level at the top, few below it.
+# A CPU limit throttles a container in periods of 0.1 s. Where these were counted, trainer.audit.limits looks at the
+# counts. Else means over half hours show a limit only where usage stays at it for whole half hours. That is clipping,
+# and is found as in inverter power (pvanalytics, `features.clipping.levels`): many values in one narrow level at the
+# top, few below it.
 
 
 def ceiling(usage: AnyFloats) -> tuple[Floats, Floats]:
@@ -185,12 +186,14 @@ def ceiling(usage: AnyFloats) -> tuple[Floats, Floats]:
 
 
 def cpu_ceilings(evidence: AuditEvidence) -> Finding | None:
-    """Finds services whose pods stop at one level of CPU."""
-    usage = evidence.recent.usage_per_pod[:, CPU]
+    """Finds services whose pods stop at one level of CPU, of those whose throttling is not known."""
+    usage, hits = evidence.recent.usage_per_pod[:, CPU], evidence.recent.limit_hits
     top, share = ceiling(usage.reshape(len(usage), -1))
     touched = np.zeros((len(usage), len(RESOURCES)), dtype=np.bool_)
     with np.errstate(invalid="ignore"):
         touched[:, CPU] = top >= _LEAST_CORES
+    if hits is not None:
+        touched[hits.seen.any(axis=1), CPU] = False
     return service_finding(
         FindingKind.CPU_CEILING,
         evidence,

@@ -13,6 +13,7 @@ import numpy as np
 
 from base.arrays import Floats
 from forecast.assumed_capacity import ASSUMED_RESOURCES, MARGIN, capacity_gaps, kinds_of_nodes, resources_measured
+from forecast.hidden_demand import HiddenDemand
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import CPU, RESOURCES
@@ -68,6 +69,7 @@ class LearnedService:
 
     measured_days : days with any measurement
     young         : fewer than a week of them, so it borrows from similar services, or from its own runs
+    hidden_demand : why it needs more than its usage shows, a clause for each resource
     runs          : None = its pods run on and on
     """
 
@@ -76,6 +78,7 @@ class LearnedService:
     autoscaled: bool
     measured_days: int
     young: bool
+    hidden_demand: tuple[str, ...]
     runs: LearnedRuns | None
     resources: Mapping[str, LearnedResource]
 
@@ -86,6 +89,7 @@ class LearnedService:
             "autoscaled": self.autoscaled,
             "measured_days": self.measured_days,
             "young": self.young,
+            "hidden_demand": list(self.hidden_demand),
             "runs": None if self.runs is None else asdict(self.runs),
             "resources": {name: asdict(resource) for name, resource in self.resources.items()},
         }
@@ -95,7 +99,7 @@ def learned_services(model: PeakModel, history: History) -> tuple[LearnedService
     """One entry per service of the model."""
     curves = model.usage((model.first_day,))[:, :, 0]  # (n_services, n_resources, 48)
     mean, peaks = curves.mean(axis=2), model.service_peaks(model.first_day)
-    weight = _peak_weights(model)
+    weight, hidden = _peak_weights(model), HiddenDemand.of_info(model.info, model.services)
     row = {service: index for index, service in enumerate(history.services)}
     measured = np.append(np.isfinite(history.usage_per_pod).any(axis=(1, 3)).sum(axis=1), 0)  # one more: unknown
     names = [str(name) for name in model.info.get("predictors", [])]
@@ -109,6 +113,7 @@ def learned_services(model: PeakModel, history: History) -> tuple[LearnedService
                 autoscaled=bool(model.autoscaled[s] > 0),
                 measured_days=days,
                 young=days < _YOUNG_DAYS,
+                hidden_demand=tuple(hidden.words(s)),
                 runs=_runs(model, s) if service.runs_to_completion else None,
                 resources={
                     resource.name: LearnedResource(

@@ -160,7 +160,8 @@ def _moves(changes: Changes) -> list[list[str]]:
 
 def _remarks(service: LearnedService) -> str:
     """What is special about a service, in words that the filter of the page finds."""
-    words = [word for word, is_so in (("autoscaled", service.autoscaled), ("young", service.young)) if is_so]
+    marks = ("autoscaled", service.autoscaled), ("young", service.young), ("hidden demand", service.hidden_demand)
+    words = [word for word, is_so in marks if is_so]
     if service.runs is not None:
         length = service.runs.median_seconds
         words.append("job" if length is None else f"job, runs {length / 60:,.0f} min")

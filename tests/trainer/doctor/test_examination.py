@@ -17,6 +17,7 @@ from forecast.history import EarlierDays, History
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries
+from tests.forecast.test_limit_hits import hits_of
 from tests.synthetic import synthetic_history
 from trainer.audit.examination import CHECKS, Examination, account, examine
 from trainer.audit.finding import Finding, FindingKind
@@ -68,6 +69,14 @@ missing_days = put(np.nan, np.s_[..., 10:12, :], *MEASURED)
 young = one_after_the_other(put(np.nan, np.s_[5, :, :25]), put(0, np.s_[5, :25], "replicas"))
 unmeasured = put(np.nan, np.s_[5, NETWORK])
 ceiling = put(lambda usage: np.minimum(usage, 3.0), np.s_[5, CPU])
+EVENINGS = [(5, 48 * day + slot, 0.4, 3.0, np.nan) for day in range(28) for slot in range(37, 43)]
+
+
+def held_back(history: History) -> History:
+    """Throttled each evening, and OOM-killed once."""
+    return replace(history, limit_hits=hits_of(*EVENINGS, (5, 48 * 25 + 1, 0.0, np.nan, 2.0**30)))
+
+
 never_repeats = put(lambda usage: np.random.default_rng(0).exponential(size=usage.shape) + 0.1, np.s_[5, CPU])
 
 CASES: dict[FindingKind, Spoil] = {
@@ -88,6 +97,7 @@ CASES: dict[FindingKind, Spoil] = {
     FindingKind.UNKNOWN_CAPACITY: put(np.nan, (0, DISK), "capacity"),
     FindingKind.ABOVE_CAPACITY: put(1.5 * 40, np.s_[0, DISK, 3, :5], "node_usage"),
     FindingKind.CPU_CEILING: ceiling,
+    FindingKind.HIDDEN_DEMAND: held_back,
     FindingKind.FULL_NODES: put(0.99 * 40, np.s_[0, CPU, :, 40:42], "node_usage"),
     FindingKind.COUNTER_RESETS: put(0, (5, NETWORK, 20, 40)),
     FindingKind.NEVER_REPEATS: never_repeats,
@@ -206,7 +216,7 @@ def test_rows_from_a_wrong_clock_are_reported() -> None:
 def test_a_run_looks_only_for_what_does_not_add_up() -> None:
     stray = CleaningReport({("usage.parquet", CleaningCause.STRAY_TIME): 3})
     assert [one.kind for one in account(never_repeats(missing_days(healthy())), stray)] == [FindingKind.WRONG_TIMES]
-    kinds = {FindingKind.WRONG_TIMES, FindingKind.SHIFTED_CLOCK, FindingKind.PODS_AND_NODES}
+    kinds = {FindingKind.WRONG_TIMES, FindingKind.SHIFTED_CLOCK, FindingKind.PODS_AND_NODES, FindingKind.HIDDEN_DEMAND}
     assert {check.kind for check in CHECKS if check.account} == kinds
     assert account(healthy(1), NOTHING) == ()
 
@@ -266,3 +276,19 @@ def test_a_node_that_was_rebuilt_is_held_against_what_it_had_each_day() -> None:
     then[0, :, -7:] /= 2
     assert examine(replace(rebuilt, daily_capacity=then), NOTHING).findings == ()
     assert {FindingKind.ABOVE_CAPACITY, FindingKind.FULL_NODES} <= set(found(examine(rebuilt, NOTHING)))
+
+
+def test_hidden_demand_names_both_limits_and_train_looks_for_it() -> None:
+    [finding] = account(held_back(healthy()), NOTHING)
+    assert (finding.kind, finding.n_services) == (FindingKind.HIDDEN_DEMAND, 1)
+    [example] = finding.worst
+    assert "peak half hours: real demand is hidden, at least 3 cores per pod" in example.detail
+    assert "OOM-killed in 1 half hour at 1,024 MiB" in example.detail
+
+
+@pytest.mark.parametrize(("seen", "kinds"), [(True, []), (False, [FindingKind.CPU_CEILING])])
+def test_a_flat_top_is_no_limit_where_periods_were_counted_and_none_was_throttled(
+    seen: bool, kinds: list[FindingKind]
+) -> None:
+    flat = replace(ceiling(healthy()), limit_hits=hits_of(seen=seen))
+    assert found(examine(flat, NOTHING)) == kinds

@@ -327,3 +327,17 @@ def test_nodes_like_a_known_one_are_no_gap() -> None:
     capacity[1:, DISK] = np.nan
     bare = replace(history(), capacity=capacity)
     assert capacities_of(fit(bare), bare).lines() == []
+
+
+def test_a_service_that_limits_hold_back_is_marked(report: RunReport) -> None:
+    model = model_at(N_DAYS)
+    name = str(model.services[2])
+    held = replace(model, info=model.info | {"hidden_demand": {name: [0.31, 1.2, 1, 2.0**30]}})
+    services = learned_services(held, history())
+    assert [bool(one.hidden_demand) for one in services[:4]] == [False, False, True, False]
+    assert services[2].to_json()["hidden_demand"] == [
+        "throttled in 31 % of its peak half hours: real demand is hidden, at least 1.2 cores per pod",
+        "OOM-killed in 1 half hour at 1,024 MiB: it needs more memory than it had",
+    ]
+    assert "hidden demand" not in run_page(report)
+    assert "hidden demand" in run_page(replace(report, services=services))
