@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from base.errors import InputError
 from cluster.degradation import Level
 from cluster.live_tables import LiveTables
 from cluster.scale_out import example_pods, requests_of
+from forecast.hidden_demand import RECENT_DAYS, HiddenDemand, hidden_demand
 from forecast.history import History
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
@@ -23,9 +23,6 @@ from kube.objects.objects import PodInfo
 from scorer.replay.curves import from_model
 from scorer.replay.preparation import Prepared
 from scorer.replay.window import ReplayWindow
-
-_MEMORY_DAYS: Final = 14
-"""Days back whose highest memory counts: older peaks are of versions that no longer run."""
 
 
 def live_use(tables: LiveTables) -> tuple[PodUseOfService, dict[ServiceKey, PodInfo]]:
@@ -60,6 +57,7 @@ def live_use(tables: LiveTables) -> tuple[PodUseOfService, dict[ServiceKey, PodI
         requests=requests[: len(model.services)],
         seen_memory=np.full(len(model.services), np.nan),
         measured=np.stack([model.measured(CPU), model.measured(MEMORY)], axis=1),
+        hidden=HiddenDemand.of_info(model.info, model.services),
         capacity=capacity,
         allocatable=np.where(allocatable > 0, allocatable, np.inf),
     )
@@ -86,6 +84,7 @@ def _with_unknown(
         requests=requests,
         measured=np.concatenate([use.measured, np.zeros((n, 2), dtype=np.bool_)]),
         ending=np.concatenate([use.ending, [service.runs_to_completion for service in unknown]]).astype(np.bool_),
+        hidden=use.hidden.with_more(n),
     )
 
 
@@ -97,7 +96,7 @@ def recorded_use(history: History, prepared: Prepared, *, rule: str = "forecast"
     first = recording.first_requests()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # services that were not measured
-        seen = np.nanmax(usage[:, 1, -_MEMORY_DAYS:].astype(np.float64), axis=(1, 2), initial=-np.inf)
+        seen = np.nanmax(usage[:, 1, -RECENT_DAYS:].astype(np.float64), axis=(1, 2), initial=-np.inf)
     return use_of(
         forecast,
         window,
@@ -106,6 +105,7 @@ def recorded_use(history: History, prepared: Prepared, *, rule: str = "forecast"
         requests=np.where(first > 0, first, recording.service_requests),
         seen_memory=np.where(np.isfinite(seen), seen, np.nan),
         measured=np.asarray(np.isfinite(usage).any(axis=(2, 3))),
+        hidden=hidden_demand(known),
         capacity=recording.known_capacity,
         allocatable=recording.allocatable,
     )

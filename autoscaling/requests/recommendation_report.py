@@ -163,6 +163,7 @@ def _service(one: Recommendation) -> dict[str, Any]:
         "by_hour": {name: cpu_text(value) for name, value in one.cores.items()} if one.has_clock else None,
         "saved_cores": one.replicas * (one.today[CPU] - cores),
         "saved_bytes": one.replicas * (one.today[MEMORY] - count),
+        "hidden_demand": "; ".join(one.hidden) or None,
         "left_alone": one.because.value if one.because else None,
     }
 

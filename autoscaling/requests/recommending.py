@@ -42,6 +42,9 @@ from forecast.service_key import ServiceKey
 # quantile of the pod's own use is the floor. Requests that follow the hour have no such discount: each covers its own
 # hours.
 #
+# Demand that a CPU limit hides is in no forecast. Where pods were throttled, a request covers at least what these used,
+# at all hours: when demand comes is hidden, too. Memory is at least what a pod had at an OOM kill, with the margin.
+#
 # Disk, network and log make nodes hot as well, and have no requests. The CPU request stands for a share of the need of
 # them, in units of CPU: share of the cluster's capacity * the cluster's cores.
 
@@ -175,6 +178,7 @@ class Recommendation:
     cores    : by hour class; one class `always` where no clock pays. Empty = left alone
     by_slot  : (n_slots,) the same by half hour of the week
     memory_bytes : None = memory was not measured, so its request stays
+    hidden   : why demand is more than usage shows, a clause for each resource
     because  : None = there is a recommendation
     """
 
@@ -186,6 +190,7 @@ class Recommendation:
     by_slot: Floats
     memory_bytes: float | None
     because: LeftAlone | None = None
+    hidden: tuple[str, ...] = ()
 
     @property
     def has_clock(self) -> bool:
@@ -208,10 +213,13 @@ def recommend(
     """
     needs = cpu_needs(use, options, hot)
     floor = np.quantile(needs.own, options.least_quantile, axis=1)
-    once = np.maximum(needs.weighted.max(axis=1, initial=0.0), floor)
+    least = np.nan_to_num(use.hidden.cores)  # (n_services,)
+    once = np.maximum(needs.weighted.max(axis=1, initial=0.0), np.maximum(floor, least))
+    hourly = np.maximum(needs.hourly, least[:, None])
     choices = partitions(use)
     highest_replicas = use.replicas.max(axis=1, initial=0.0)
-    memory = (use.highest_memory + use.std[:, MEMORY].max(axis=1)) * (1 + options.memory_margin)
+    highest = np.fmax(use.highest_memory + use.std[:, MEMORY].max(axis=1), use.hidden.oom_bytes)
+    memory = highest * (1 + options.memory_margin)
     found = []
     for row, service in enumerate(use.services):
         today = (float(use.requests[row, CPU]), float(use.requests[row, MEMORY]))
@@ -219,7 +227,7 @@ def recommend(
         cores: Mapping[str, float] = {}
         by_slot = np.full(use.mean.shape[2], today[CPU])
         if because is None:
-            needed, of_slot = requests_by_hour(needs.hourly[row], float(once[row]), choices, options.clock_pays)
+            needed, of_slot = requests_by_hour(hourly[row], float(once[row]), choices, options.clock_pays)
             cores = {name: readable_cores(value) for name, value in needed.items()}
             by_slot = np.array(list(cores.values()))[of_slot]
         known = because is None and bool(use.measured[row, MEMORY]) and bool(np.isfinite(memory[row]))
@@ -233,6 +241,7 @@ def recommend(
                 by_slot=by_slot,
                 memory_bytes=readable_bytes(float(memory[row])) if known else None,
                 because=because,
+                hidden=tuple(use.hidden.words(row)) if because is None else (),
             )
         )
     return tuple(found)

@@ -10,6 +10,7 @@ import numpy as np
 
 from base.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
+from forecast.hidden_demand import HiddenDemand
 from forecast.resources import MEMORY
 from forecast.service_key import ServiceKey
 from scorer.replay.curves import CurveForecast
@@ -26,6 +27,7 @@ class PodUseOfService:
     requests    : (n_services, 2) today's, cores and bytes; 0 = none
     measured    : (n_services, 2) whether CPU and memory of its pods were measured
     ending      : (n_services,) whether its pods run to completion
+    hidden      : demand that limits hide
     is_workday  : (n_slots,) neither weekend nor holiday
     hour        : (n_slots,) local hour of the day
     capacity    : (n_resources,) of all nodes together; NaN = not a limit
@@ -41,6 +43,7 @@ class PodUseOfService:
     requests: Floats
     measured: Bools
     ending: Bools
+    hidden: HiddenDemand
     is_workday: Bools
     hour: Ints
     capacity: Floats
@@ -57,6 +60,7 @@ def use_of(
     requests: Floats,
     seen_memory: Floats,
     measured: Bools,
+    hidden: HiddenDemand,
     capacity: Floats,
     allocatable: Floats,
 ) -> PodUseOfService:
@@ -80,6 +84,7 @@ def use_of(
         requests=np.nan_to_num(requests),
         measured=measured,
         ending=np.array([service.runs_to_completion for service in services], dtype=np.bool_),
+        hidden=hidden,
         is_workday=_workdays(calendar, days),
         hour=np.asarray((window.first_slot + np.arange(window.n_slots)) % SLOTS_PER_DAY * 24 // SLOTS_PER_DAY),
         capacity=_sum(capacity),

@@ -12,6 +12,7 @@ from forecast_scheduler.reports.table_format import amount, plain, titled_table
 from scorer.load_scale import UNKNOWN, percent
 
 _SHOWN: Final = 50
+_NAMED: Final = 10
 
 
 def request_table(figures: Mapping[str, Any]) -> Table:
@@ -58,6 +59,11 @@ def request_lines(figures: Mapping[str, Any]) -> Iterator[str]:
             f"that came (CPU; {percent(risk['cpu_by_hour'], digits=2)} of requests by the hour), and in "
             f"{percent(risk['memory'], digits=2)} (memory)"
         )
+    hidden = [one for one in _recommended(figures) if one["hidden_demand"]]
+    for one in hidden[:_NAMED]:
+        yield f"{one['service']}: {one['hidden_demand']}"
+    if len(hidden) > _NAMED:
+        yield f"and {len(hidden) - _NAMED} more services with hidden demand: --json FILE has all"
     reasons = Counter(one["left_alone"] for one in figures["services"] if one["left_alone"])
     for why, count in reasons.most_common():
         yield f"{count} services keep their requests: {why}"

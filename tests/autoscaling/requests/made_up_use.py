@@ -7,6 +7,7 @@ import numpy as np
 from autoscaling.requests.use import PodUseOfService
 from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
+from forecast.hidden_demand import HiddenDemand
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 
@@ -43,6 +44,7 @@ def use_with(
         requests=np.tile([request, 2 * GIB], (n, 1)),
         measured=np.ones((n, 2), dtype=np.bool_),
         ending=np.full(n, kind in ("Job", "CronJob")),
+        hidden=HiddenDemand.none(n),
         is_workday=np.arange(N_SLOTS) < 5 * SLOTS_PER_DAY,
         hour=HOUR,
         capacity=np.array([100.0, 400 * GIB, 1000.0, np.nan, np.nan]),

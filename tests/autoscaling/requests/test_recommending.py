@@ -134,3 +134,29 @@ def test_savings_count_pods_and_what_more_would_fit() -> None:
     assert savings.fit_today == pytest.approx(100.0)
     assert savings.fit_recommended == pytest.approx(200.0)
     assert savings.to_json()["pods_fit_recommended"] == 200
+
+
+def test_throttled_services_request_what_their_pods_used_at_all_hours() -> None:
+    use = use_with({"free": EVENINGS, "held": EVENINGS})
+    use.hidden.throttled[1], use.hidden.cores[1] = 0.31, 1.5
+    free, held = recommend(use, with_constants(ONE_NUMBER, clock_pays=0.1), 0.8, NONE)
+    assert free.has_clock and free.once == pytest.approx(1.0) and free.hidden == ()
+    assert held.cores == {ALWAYS: pytest.approx(1.5)} and held.once == pytest.approx(1.5)
+    assert held.hidden == (
+        "throttled in 31 % of its peak half hours: real demand is hidden, at least 1.5 cores per pod",
+    )
+
+
+def test_what_throttled_pods_used_lowers_no_request() -> None:
+    use = use_with({"a": CONSTANT})
+    use.hidden.throttled[0], use.hidden.cores[0] = 0.1, 0.2
+    assert recommend(use, ONE_NUMBER, 0.8, NONE)[0].once == pytest.approx(0.5)
+
+
+def test_memory_is_at_least_that_of_an_oom_kill_and_the_margin() -> None:
+    use = use_with({"a": CONSTANT, "b": CONSTANT, "c": CONSTANT})
+    use.hidden.oom_kills[:2], use.hidden.oom_bytes[0] = 3, 2 * GIB
+    killed, unknown, calm = recommend(use, ONE_NUMBER, 0.8, NONE)
+    assert killed.memory_bytes is not None and calm.memory_bytes is not None
+    assert 2.2 * GIB <= killed.memory_bytes < 2.3 * GIB
+    assert unknown.memory_bytes == calm.memory_bytes and unknown.hidden and not calm.hidden

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -36,6 +38,26 @@ def test_from_recorded_days_it_says_what_is_saved_and_what_it_risks(
     said = capfd.readouterr().out
     assert "Requests of one pod" in said
     assert "passed the recommendation" in said
+
+
+def test_services_that_limits_hold_back_are_named_and_keep_what_they_used(
+    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    history, file = shutil.copytree(evening.history, tmp_path / "history"), tmp_path / "requests.json"
+    usage = pd.read_parquet(
+        history / "usage.parquet", columns=["timestamp", "namespace", "service", "pod", "cpu_cores"]
+    )
+    placed = usage[usage["service"].astype(str).str.startswith("Deployment/")]
+    name = placed["namespace"].astype(str) + "/" + placed["service"].astype(str)
+    service = name.iloc[0]
+    hits = placed[name == service].assign(throttled_share=0.5, oom_memory_bytes=2.0**40)
+    hits = hits.assign(timestamp=hits["timestamp"].dt.floor("30min")).drop(columns=["service", "cpu_cores"])
+    hits.drop_duplicates().to_parquet(history / "limit_hits.parquet", index=False)
+    assert run(["requests", "--history", str(history), "--days", "1", "--json", str(file)]) == 0
+    services = {one["service"]: one for one in json.loads(file.read_text())["services"]}
+    assert [name for name, one in services.items() if one["hidden_demand"]] == [service]
+    assert parse_quantity(services[service]["recommended"]["memory"]) >= 1.1 * 2**40
+    assert f"{service}: throttled in 100 % of its peak half hours: real demand is hidden" in capfd.readouterr().out
 
 
 def cluster_options(evening: Evening) -> list[str]:
