@@ -31,7 +31,7 @@ from rebalancer.rebalance_settings import (
 from rebalancer.rebalancing import Rebalancing
 from testing.constants import with_constants
 from tests.rebalancer.execution.small_cluster import SmallCluster
-from tests.rebalancer.hot_cluster import NODES, hot_cluster, plan_sources
+from tests.rebalancer.hot_cluster import NODES, hot_cluster, plan_sources, pods_on_the_first_node
 from tests.scorer.live_cluster import at
 from tests.scorer.scorer_at import LiveScorer
 
@@ -48,18 +48,22 @@ class Session:
 
 
 class World:
-    """A rebalancer over live tables and an API server in memory. `leads` may be changed."""
+    """A rebalancer over live tables and an API server in memory. `leads` may be changed.
+
+    each : pods of each service on a hot node; twice as many take thirty times as long to plan
+    """
 
     def __init__(
         self,
         mode: RebalanceMode,
         hour: float = 3.0,
         *,
+        each: int = 1,
         changes: ChangeWindows = ChangeWindows(),  # noqa: B008 - frozen
         **options: Any,
     ) -> None:
         self.changes = changes
-        self.tested = hot_cluster(hour=hour, size=16.0)
+        self.tested = hot_cluster(hour=hour, size=8.0 * each, pods=pods_on_the_first_node(each=each))
         self.api = SmallCluster()
         self.options = RebalanceOptions(mode=mode, budget=BudgetOptions(share=0.5), **options)
         self.leads = True
@@ -147,7 +151,7 @@ def test_a_plan_that_is_on_is_carried_out_and_ends_with_its_window() -> None:
 
 
 def test_a_night_is_graded_once_it_has_been_lived_through() -> None:
-    world = World(RebalanceMode.SHADOW)
+    world = World(RebalanceMode.SHADOW, each=2)
     world.at(3.5)
     _lives(world.tested, {"node-0": 15.9, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0}, 12.0)
     world.at(20.0)
@@ -194,7 +198,7 @@ def _as_if_carried_out(world: World, plan: RebalancePlan) -> None:
 def test_what_is_tried_every_ten_minutes_is_held_up_until_it_succeeds() -> None:
     world = World(RebalanceMode.SHADOW)
     world.at(3.5)
-    _lives(world.tested, {"node-0": 15.9, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0}, 12.0)
+    _lives(world.tested, {"node-0": 7.9, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0}, 12.0)
     world.api.forbidden = "night-2026-05-19/status"
     for minutes in (0, 1, 5):
         world.at(5.0 + minutes / 60, day=1)
@@ -309,7 +313,7 @@ def test_without_a_forecast_it_looks_again_soon() -> None:
 
 
 def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> None:
-    world = World(RebalanceMode.ON, hour=19.0, unforeseen=with_constants(UnforeseenOptions(), readings=3))
+    world = World(RebalanceMode.ON, hour=19.0, each=2, unforeseen=with_constants(UnforeseenOptions(), readings=3))
     for number in range(6):
         world.tested.measure({"node-0": 60.0, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0})
         world.tested.scorer.tables.refresh_overview()
@@ -325,7 +329,7 @@ def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> No
 @pytest.mark.parametrize(("window", "ends"), [("20:00-21:00", None), ("19:00-19:10", 10), ("19:00-21:00", 31)])
 def test_change_windows_hold_for_the_unforeseen_too(window: str, ends: int | None) -> None:
     quick = with_constants(UnforeseenOptions(), readings=1)
-    world = World(RebalanceMode.ON, hour=19.0, changes=ChangeWindows.of((window,)), unforeseen=quick)
+    world = World(RebalanceMode.ON, hour=19.0, each=2, changes=ChangeWindows.of((window,)), unforeseen=quick)
     world.tested.measure({"node-0": 60.0, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0})
     world.tested.scorer.tables.refresh_overview()
     world.at(19.0 + 1 / 60)
