@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from pathlib import Path
@@ -60,6 +61,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that took longest: none of them may begin when all others have ended."""
     seconds = recorded()
     items.sort(key=lambda item: -seconds.get(item.path.relative_to(TESTS).as_posix(), 0.0))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave all that was imported and collected out of what the garbage collector looks through in each test."""
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:

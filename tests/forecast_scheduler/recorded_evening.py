@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from base.progress import silent
 from forecast_scheduler.cli import run
@@ -30,11 +32,26 @@ class Evening:
 
 
 def recorded_evening(folder: Path) -> Evening:
-    """Nine days of which the last is the one that is played."""
+    """Write nine days, of which the last is the one that is played, and the model of them."""
+    for path, content in _files().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return Evening(folder / "cluster.json", folder / "models", folder / "history")
+
+
+@cache
+def _files() -> dict[str, bytes]:
+    """Return contents by path: made once in a process, since many tests begin with the same evening."""
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        _make(folder)
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _make(folder: Path) -> None:
     history = small_tables().write(folder / "history")
     files = open_history(Settings(), history, silent)
     moment = datetime.fromisoformat(MOMENT).replace(tzinfo=UTC)
     pods = files.pod_usage(moment.date(), moment.date(), progress=silent)
     (folder / "cluster.json").write_text(json.dumps(cluster_at(files.history(), pods, moment)))
     assert run(["train", "--history", str(history), "--models", str(folder / "models")]) == 0
-    return Evening(folder / "cluster.json", folder / "models", history)

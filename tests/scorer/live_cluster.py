@@ -12,11 +12,11 @@ import numpy as np
 from base.arrays import AnyFloats
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
-from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import DISK, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo, QosClass
+from testing.fitted_models import fitted
 from testing.objects import node_info
 from tests.kube.api_objects import pod
 from tests.synthetic import synthetic_history
@@ -28,7 +28,7 @@ CAPACITY = 40.0
 @lru_cache(maxsize=1)
 def model() -> PeakModel:
     """Learned from 15 days; its first day is Tuesday, 2026-05-19."""
-    return fit(synthetic_history(n_days=15))
+    return fitted(synthetic_history(n_days=15))
 
 
 def assuming(amounts: Mapping[int, float], known: Mapping[int, float] | None = None) -> PeakModel:

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from datetime import date
 from typing import Any
 
-from forecast.fit import fit
 from forecast.history import History, PodUsage
 from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from rebalancer.rebalance_settings import RebalanceOptions
 from rebalancer.trajectory.trajectories import RULES, MakeMover, Trajectories, TrajectoryOptions, trajectories
+from testing.fitted_models import fitted
 from tests.scorer.replay.small_cluster import small_cluster
 
 _MODELS: dict[date, PeakModel] = {}
@@ -20,7 +20,7 @@ _MODELS: dict[date, PeakModel] = {}
 def fit_once(history: History) -> PeakModel:
     """Of the small cluster as it is by itself: by its last day."""
     if history.days[-1] not in _MODELS:
-        _MODELS[history.days[-1]] = fit(history)
+        _MODELS[history.days[-1]] = fitted(history)
     return _MODELS[history.days[-1]]
 
 

@@ -15,13 +15,13 @@ from markupsafe import escape
 
 from base.object_store import open_store
 from forecast.backtest import backtest, scored_series
-from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_findings import ModelFinding
 from forecast.resources import CPU, DISK, LOG, RESOURCES
 from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries
+from testing.fitted_models import fitted
 from tests.forecast.job_histories import HOUR, nights, with_runs
 from tests.synthetic import synthetic_history
 from trainer.amounts import amount
@@ -48,7 +48,7 @@ def history() -> History:
 
 @lru_cache(maxsize=4)
 def model_at(n_days: int) -> PeakModel:
-    return fit(history().before(n_days))
+    return fitted(history().before(n_days))
 
 
 def made_report(folder: Path) -> RunReport:
@@ -145,7 +145,7 @@ def test_runs_of_job_owners_are_named_and_counted(report: RunReport) -> None:
     runs = nights(range(N_DAYS - 1, N_DAYS))
     known = with_runs(history(), 2, nights(range(N_DAYS)), owner=ServiceKey("shop", "CronJob", "nightly"))
     known = with_runs(known, 3, runs, owner=ServiceKey("shop", "CronJob", "endless"), open_=(0,))
-    model = fit(known)
+    model = fitted(known)
     services = learned_services(model, known)
     assert services[2].runs == LearnedRuns(N_DAYS, 3 * HOUR, 3 * HOUR * (1 + 1 / N_DAYS), 1.0)
     assert services[3].runs == LearnedRuns(0, None, None, 1.0)
@@ -308,7 +308,7 @@ def test_assumed_capacities_and_gaps_are_listed_in_lines_json_and_page(report: R
     capacity = history().capacity.copy()
     capacity[:, [DISK, LOG]] = np.nan
     bare = replace(history(), capacity=capacity)
-    model = fit(bare)
+    model = fitted(bare)
     node_capacity, assumed = model.node_capacity.copy(), model.node_capacity_assumed.copy()
     node_capacity[:, LOG], assumed[:, LOG] = np.nan, 0
     found = capacities_of(replace(model, node_capacity=node_capacity, node_capacity_assumed=assumed), bare)
@@ -326,7 +326,7 @@ def test_nodes_like_a_known_one_are_no_gap() -> None:
     capacity = history().capacity.copy()
     capacity[1:, DISK] = np.nan
     bare = replace(history(), capacity=capacity)
-    assert capacities_of(fit(bare), bare).lines() == []
+    assert capacities_of(fitted(bare), bare).lines() == []
 
 
 def test_a_service_that_limits_hold_back_is_marked(report: RunReport) -> None:
