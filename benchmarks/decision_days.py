@@ -21,7 +21,7 @@ from benchmarks.decision_forecasters import (
     filled,
     light_gbm,
     model_curves,
-    normal_quantiles,
+    model_quantiles,
     ridge,
     seasonal_naive,
 )
@@ -104,7 +104,7 @@ def forecast_days(name: str, history: History) -> Days:
         model = fit(known, previous=model)
         part = _of_model(model, history, day, kept)
         shape = (len(used), len(RESOURCES))
-        curves = [normal_quantiles(part["mean"], part["variance"])]
+        curves = [model_quantiles(model)[kept]]
         curves += _rivals(known, history.days[day].weekday(), used, kept)
         part["curves"] = np.stack(curves)
         past = known.usage_per_pod.reshape(*shape, -1)

@@ -14,11 +14,10 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import norm
 
 from base.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.model import PeakModel
+from forecast.model import HALF_HOUR_LEVELS, PeakModel
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 OURS, NAIVE = "forecast", "seasonal naive"
@@ -45,10 +44,14 @@ def model_curves(model: PeakModel) -> tuple[Floats, Floats]:
     return model.usage_dated[:, :, 0].astype(np.float64), np.asarray(np.nan_to_num(variance))
 
 
-def normal_quantiles(mean: Floats, variance: Floats) -> Floats:
-    """Return the quantiles of normal distributions, never below 0: (..., n_quantiles)."""
-    z = np.asarray(norm.ppf(QUANTILES))
-    return np.asarray(np.maximum(mean[..., None] + np.sqrt(variance)[..., None] * z, 0.0))
+def model_quantiles(model: PeakModel) -> Floats:
+    """Return the published quantiles of the first day between their levels: (n_services, n_resources, 48, n_quantiles).
+
+    Between two levels a quantile is interpolated linearly.
+    """
+    levels = np.eye(len(HALF_HOUR_LEVELS))
+    between = np.stack([np.interp(QUANTILES, HALF_HOUR_LEVELS, level) for level in levels])
+    return np.moveaxis(np.nan_to_num(model.half_hour_quantiles(model.first_day)), 2, -1) @ between
 
 
 def seasonal_naive(past: Floats, _resource: Ints, _weekday: Ints) -> Floats:

@@ -41,6 +41,9 @@ from forecast.event_calendar import events_between
 from forecast.event_effect import EventDays
 from forecast.fit_inputs import Series, with_earlier_days
 from forecast.foundation_model import FoundationModelPredictor
+from forecast.half_hours.groups import Groups
+from forecast.half_hours.pooled_model import quantiles_after
+from forecast.half_hours.tomorrow import expected_of, quantiles_of_tomorrow
 from forecast.hidden_demand import hidden_demand
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves
@@ -151,6 +154,11 @@ def fit(
         progress=progress,
     )
     ordinary = selection.predict(usage, as_ordinary(days), as_ordinary(horizon), progress=progress)
+    half_hours = quantiles_after(
+        usage, as_ordinary(days), as_ordinary(horizon).take(slice(1)), Groups.of(series, history.services)
+    )
+    if half_hours is not None:
+        ordinary[:, 0] = expected_of(half_hours)
     peaks = forecaster.predict(as_ordinary(horizon), offsets.services[series.resource])
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
@@ -179,6 +187,15 @@ def fit(
         dated = dated * deviation_factor
     known_level = levels_known(history, past)[series.service, series.resource]
     spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), level_error)
+    n_pods = np.maximum(replicas.reference, 1.0)[:, None, None]
+    variance = series.flatten(spread.shared_std**2 + spread.own_std**2 / n_pods)
+    quantiles = quantiles_of_tomorrow(
+        half_hours,
+        ordinary=ordinary[:, 0],
+        expected=dated[:, 0],
+        variance=variance,
+        peaks=factor[:, 0] * dated[:, 0].max(axis=1)[:, None],
+    )
     of_now = as_now(history, history.node_usage)  # what a node used before it was rebuilt is not its base load
     base = fit_node_base(of_now, pods_felt_by_nodes(history, weights), history.capacity, days)
     assumed = assumed_capacities(history)
@@ -202,6 +219,7 @@ def fit(
         services=history.services,
         nodes=history.nodes,
         usage_dated=table(dated),
+        usage_quantiles=table(np.moveaxis(quantiles, 2, 1)),
         scenario_deviation=table(deviation * deviation_factor[:, None, :SCENARIO_DAYS]),
         usage_day_type=table(day_types),
         replicas_dated=replicas.dated.astype(np.float32),

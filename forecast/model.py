@@ -22,6 +22,8 @@ DATED_DAYS = 14
 """Days from the cut-off that have a profile of their own; later days are read from their day type's profile."""
 
 PEAK_QUANTILES = (0.5, 0.95)
+HALF_HOUR_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+"""Quantiles of single half hours that are published of the first day."""
 """Quantiles of a day's peak that are published: what to expect, and the bound."""
 
 NOT_MEASURED = "not_measured"
@@ -37,6 +39,8 @@ class PeakModel:
     trained_days       : whole local days of history behind the model
     services, nodes    : names of the leading axes
     usage_dated        : (n_services, n_resources, 14, 48) expected usage of one pod; NaN = unknown
+    usage_quantiles    : (n_services, n_resources, n_levels, 48) quantiles of each half hour of the first day at
+                         HALF_HOUR_LEVELS, of the mean of a service's pods
     scenario_deviation : (n_services, n_resources, n_scenarios, 7, 48) last week at today's level - usage_dated
     usage_day_type     : (n_services, n_resources, 4, 48) the same for any later day of a type
     replicas_dated     : (n_services, 14, 48) expected pods; of Job owners 0 in hours without any, and fractions where
@@ -85,6 +89,7 @@ class PeakModel:
     services: tuple[ServiceKey, ...]
     nodes: tuple[str, ...]
     usage_dated: Floats32
+    usage_quantiles: Floats32
     scenario_deviation: Floats32
     usage_day_type: Floats32
     replicas_dated: Floats32
@@ -122,6 +127,7 @@ class PeakModel:
             name: getattr(self, name)[rows]
             for name in (
                 "usage_dated",
+                "usage_quantiles",
                 "scenario_deviation",
                 "usage_day_type",
                 "replicas_dated",
@@ -160,6 +166,17 @@ class PeakModel:
     def usage(self, days: tuple[date, ...]) -> Floats:
         """Expected usage of one pod on local days: (n_services, n_resources, n_days, 48)."""
         return self._on_days(days, self.usage_dated, self.usage_day_type)
+
+    def half_hour_quantiles(self, day: date) -> Floats:
+        """Quantiles of each half hour of a local day at HALF_HOUR_LEVELS: (n_services, n_resources, n_levels, 48).
+
+        Of the mean of a service's pods. Days after the first scatter about their expected curve as the first one does.
+        """
+        first = self.usage_quantiles.astype(np.float64)
+        if day == self.first_day:
+            return first
+        expected = self.usage((self.first_day, day))  # (n_services, n_resources, 2, 48)
+        return np.maximum(first + (expected[:, :, 1] - expected[:, :, 0])[:, :, None], 0.0)
 
     def usage_on_node(self, days: tuple[date, ...], share: AnyFloats | None = None) -> Floats:
         """What a node feels of one pod: (n_services, n_resources, n_days, 48).

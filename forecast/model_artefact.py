@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from base.errors import InputError
-from forecast.artefact import ArraySpec, Artefact, CorruptArtefact, ForeignArtefact, Manifest
+from forecast.artefact import Array, ArraySpec, Artefact, CorruptArtefact, ForeignArtefact, Manifest
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.composition import plausible_z
-from forecast.model import PEAK_QUANTILES, PeakModel, no_runs
+from forecast.half_hours.tomorrow import normal_quantiles
+from forecast.model import HALF_HOUR_LEVELS, PEAK_QUANTILES, PeakModel, no_runs
 from forecast.model_check import AXES, check_model, clip_to_limits
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_WEIGHTS
@@ -22,6 +24,7 @@ _USAGE = "base units of the resource"
 
 ARRAYS: tuple[ArraySpec, ...] = (
     ArraySpec("usage_dated", ("services", "resources", "days", "slots"), _USAGE, nan_allowed=True),
+    ArraySpec("usage_quantiles", ("services", "resources", "levels", "slots"), _USAGE, nan_allowed=True),
     ArraySpec(
         "scenario_deviation", ("services", "resources", "scenarios", "scenario_days", "slots"), _USAGE, nan_allowed=True
     ),
@@ -60,6 +63,10 @@ _ASSUMED = frozenset(spec for spec in ARRAYS if spec.name == "node_capacity_assu
 """Models published before capacities were assumed do not have it: all their capacities are known."""
 
 
+_HALF_HOURS = frozenset(spec for spec in ARRAYS if spec.name == "usage_quantiles")
+"""Models published before half hours had quantiles have the normal ones that their errors say."""
+
+
 def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object] | None = None) -> Artefact:
     """What the registry publishes. created: an aware datetime; backtest: figures to publish with it."""
     manifest = Manifest(
@@ -76,7 +83,12 @@ def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object]
         axes={**AXES, "predictors": model.predictor_weights.shape[2]},
         arrays=ARRAYS,
         backtest=backtest or {},
-        extra={"info": model.info, "peak_quantiles": list(PEAK_QUANTILES), "scenario_weights": list(SCENARIO_WEIGHTS)},
+        extra={
+            "info": model.info,
+            "peak_quantiles": list(PEAK_QUANTILES),
+            "half_hour_levels": list(HALF_HOUR_LEVELS),
+            "scenario_weights": list(SCENARIO_WEIGHTS),
+        },
     )
     arrays = {spec.name: np.asarray(getattr(model, spec.name), dtype=spec.dtype) for spec in ARRAYS}
     return Artefact(manifest, arrays)
@@ -96,7 +108,7 @@ def model_of(artefact: Artefact, now: datetime) -> PeakModel:
     """
     manifest = artefact.manifest
     missing = set(ARRAYS) - set(manifest.arrays)
-    parts = (_RUNS, _ASSUMED)
+    parts = (_RUNS, _ASSUMED, _HALF_HOURS)
     known = set(manifest.arrays) <= set(ARRAYS) and missing == set().union(*(one for one in parts if one <= missing))
     if not known or manifest.resources != tuple(r.name for r in RESOURCES):
         raise ForeignArtefact(
@@ -109,6 +121,7 @@ def model_of(artefact: Artefact, now: datetime) -> PeakModel:
     info = manifest.extra.get("info", {})
     arrays: dict[str, Any] = {**no_runs(len(services)), **artefact.arrays}
     arrays.setdefault("node_capacity_assumed", np.zeros_like(arrays["node_capacity"]))
+    arrays.setdefault("usage_quantiles", _quantiles_of_errors(arrays))
     check_model(manifest, arrays, ARRAYS, artefact.version, now)
     arrays["node_z"] = plausible_z(arrays["node_z"], PEAK_QUANTILES).astype(np.float32)
     return PeakModel(
@@ -121,3 +134,11 @@ def model_of(artefact: Artefact, now: datetime) -> PeakModel:
         info=dict(info) if isinstance(info, dict) else {},
         **arrays,
     )
+
+
+def _quantiles_of_errors(arrays: Mapping[str, Array]) -> Array:
+    """`PeakModel.usage_quantiles` of a model that was published without them."""
+    replicas = np.maximum(arrays["reference_replicas"], 1.0)[:, None, None]
+    variance = arrays["shared_std"].astype(np.float64) ** 2 + arrays["own_std"].astype(np.float64) ** 2 / replicas
+    quantiles = normal_quantiles(arrays["usage_dated"][:, :, 0], variance)
+    return np.moveaxis(np.minimum(quantiles, np.finfo(np.float32).max), -1, 2).astype(np.float32)

@@ -20,7 +20,7 @@ import numpy as np
 from base.arrays import Bools, Floats
 from forecast.artefact import Array, ArraySpec, CorruptArtefact, Manifest
 from forecast.calendar import SLOTS_PER_DAY, DayType
-from forecast.model import DATED_DAYS, PEAK_QUANTILES
+from forecast.model import DATED_DAYS, HALF_HOUR_LEVELS, PEAK_QUANTILES
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS
 from forecast.usage_limits import FLEET_FACTOR, most_of_nodes
@@ -30,6 +30,7 @@ AXES: Final[Mapping[str, int]] = {
     "slots": SLOTS_PER_DAY,
     "day_types": len(DayType),
     "quantiles": len(PEAK_QUANTILES),
+    "levels": len(HALF_HOUR_LEVELS),
     "scenarios": len(SCENARIO_WEIGHTS),
     "scenario_days": SCENARIO_DAYS,
 }
@@ -77,6 +78,7 @@ _RANGES: Final[Mapping[str, _Range]] = {
 _AMOUNTS: Final = frozenset(
     {
         "usage_dated",
+        "usage_quantiles",
         "usage_day_type",
         "own_std",
         "shared_std",
@@ -138,6 +140,8 @@ def _problems(
         low_quantile, high_quantile = arrays[name][..., 0], arrays[name][..., 1]
         if (np.isfinite(low_quantile) != np.isfinite(high_quantile)).any() or (high_quantile < low_quantile).any():
             yield f"{name}: the 0.95 quantile must be known with the median, and must not be below it"
+    if (np.diff(arrays["usage_quantiles"], axis=2) < 0).any():
+        yield "usage_quantiles holds a quantile below one of a lower level, allowed are quantiles that ascend"
     yield from _of_weights(arrays["predictor_weights"])
 
 
@@ -187,7 +191,11 @@ def _of_shapes(manifest: Manifest) -> Iterator[str]:
             yield f"axis {axis} has the length {manifest.axes[axis]}, allowed is {length}"
     if manifest.slots_per_day != SLOTS_PER_DAY:
         yield f"slots_per_day is {manifest.slots_per_day}, allowed is {SLOTS_PER_DAY}"
-    for field, allowed in (("peak_quantiles", PEAK_QUANTILES), ("scenario_weights", SCENARIO_WEIGHTS)):
+    for field, allowed in (
+        ("peak_quantiles", PEAK_QUANTILES),
+        ("half_hour_levels", HALF_HOUR_LEVELS),
+        ("scenario_weights", SCENARIO_WEIGHTS),
+    ):
         found = manifest.extra.get(field, list(allowed))
         if found != list(allowed):
             yield f"{field} is {str(found)[:100]}, allowed is {list(allowed)}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from base.arrays import Floats32
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
-from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel, no_runs
+from forecast.model import DATED_DAYS, HALF_HOUR_LEVELS, PEAK_QUANTILES, PeakModel, no_runs
 from forecast.predictors import discover
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS
@@ -93,6 +93,7 @@ def _model(
         services=services,
         nodes=nodes,
         usage_dated=dated,
+        usage_quantiles=np.repeat(dated[:, :, :1], len(HALF_HOUR_LEVELS), axis=2),
         scenario_deviation=deviation,
         usage_day_type=np.repeat(day[:, :, None], types, axis=2),
         replicas_dated=np.full((n, DATED_DAYS, SLOTS_PER_DAY), replicas, dtype=np.float32),

@@ -113,6 +113,8 @@ def _read_at(new: PeakModel, old: PeakModel, name: str, axes: tuple[str, ...], v
     dated = new.calendar.horizon(new.first_day, DATED_DAYS)
     if name == "usage_dated":
         return old.usage(dated)[:, r]
+    if name == "usage_quantiles":
+        return old.half_hour_quantiles(new.first_day)[:, r]
     if "days" in axes:
         return np.asarray(np.take(values, _dated_offsets(old, dated), axis=axes.index("days")))
     if "scenario_days" in axes:
