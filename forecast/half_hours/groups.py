@@ -79,12 +79,22 @@ def group_moves(known: AnyFloats, unit: AnyFloats, groups: Groups) -> GroupMoves
     week = known[:, -7:]
     usual = week.mean(axis=1)
     move = np.clip((week[:, -1] - usual) / unit[:, None], -_LARGEST_MOVE, _LARGEST_MOVE)
-    size = np.log10(np.maximum(usual.mean(axis=1), np.finfo(np.float32).tiny)).round().astype(np.int64)
+    size = _size_class(usual.mean(axis=1, dtype=np.float64), groups.resource)
     hour = usual.argmax(axis=1) * 24 // (SLOTS_PER_DAY * _HOURS_OF_A_CLASS)
     parts = (np.zeros_like(groups.resource), groups.namespace, groups.owner_kind, size, hour)
     found = [_moves_by(_numbered(groups.resource, part), move) for part in parts]
     mean, spread, count = (np.stack(one).astype(np.float32) for one in zip(*found, strict=True))
     return GroupMoves(mean, spread, count)
+
+
+def _size_class(level: Floats, resource: Ints) -> Ints:
+    """Powers of ten to the median of the resource: (n_series,)."""
+    classes = np.zeros(len(level), dtype=np.int64)
+    for one in np.unique(resource):
+        rows = np.flatnonzero((resource == one) & (level > 0))
+        if len(rows):
+            classes[rows] = np.log10(level[rows] / np.median(level[rows])).round(6).round()
+    return classes
 
 
 def _numbered(resource: Ints, part: Ints) -> Ints:

@@ -23,7 +23,7 @@ def quantiles_of_tomorrow(
     peaks              : (n_series, n_peak_levels) quantiles of the day's peak at `PEAK_QUANTILES`
     """
     if learnt is None:
-        quantiles = normal_quantiles(expected, variance)
+        quantiles: AnyFloats = normal_quantiles(expected, variance)
     else:
         effect = np.where(ordinary > 0, expected / np.where(ordinary > 0, ordinary, 1.0), 1.0)
         quantiles = learnt * np.minimum(effect, _LARGEST_EFFECT)[..., None]
@@ -40,7 +40,7 @@ def expected_of(quantiles: AnyFloats) -> Floats:
     return np.asarray(quantiles @ np.array([weights.get(level, 0.0) for level in HALF_HOUR_LEVELS]))
 
 
-def below_peaks(quantiles: Floats, peaks: Floats) -> Floats:
+def below_peaks(quantiles: AnyFloats, peaks: AnyFloats) -> Floats:
     """Quantiles of half hours that no quantile of the day's peak contradicts.
 
     A peak is at least as high as each half hour, so its quantile is at least theirs. The peak model sees whole days and

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from forecast.half_hours.pooled_model import learn, quantiles_after
+from forecast.model import HALF_HOUR_LEVELS
+from tests.forecast.half_hours.series import alike, days_from_monday, noisy
+
+N_SERIES, N_DAYS, NOISE = 60, 29, 0.2
+
+
+def tomorrow(n_days: int = N_DAYS) -> np.ndarray:
+    """Quantiles of the day after the first `n_days` - 1, (n_series, 48, n_levels)."""
+    usage, days = noisy(N_SERIES, n_days, noise=NOISE), days_from_monday(n_days)
+    found = quantiles_after(usage[:, :-1], days.take(slice(-1)), days.take(slice(n_days - 1, None)), alike(N_SERIES))
+    assert found is not None
+    return found
+
+
+def test_quantiles_cover_as_they_say() -> None:
+    came, quantiles = noisy(N_SERIES, N_DAYS, noise=NOISE)[:, -1], tomorrow()
+    below = (came[..., None] <= quantiles).mean(axis=(0, 1))
+    np.testing.assert_allclose(below, HALF_HOUR_LEVELS, atol=0.04)
+
+
+def test_quantiles_of_small_and_large_series_are_those_of_the_noise() -> None:
+    quantiles = tomorrow()
+    middle = quantiles[..., HALF_HOUR_LEVELS.index(0.5)]
+    width = np.log(quantiles[..., HALF_HOUR_LEVELS.index(0.9)] / middle) / norm.ppf(0.9)
+    by_size = np.median(width, axis=1)
+    assert 0.7 * NOISE < by_size[:10].mean() < 1.4 * NOISE
+    assert 0.7 * NOISE < by_size[-10:].mean() < 1.4 * NOISE
+
+
+def test_a_weekend_is_forecast_as_one() -> None:
+    saturday = 26
+    assert days_from_monday(saturday + 1).weekday[saturday] == 5
+    middle = tomorrow(saturday + 1)[..., HALF_HOUR_LEVELS.index(0.5)]
+    workdays = noisy(N_SERIES, saturday, noise=NOISE)[:, 14:19].mean(axis=1)
+    assert 0.4 < np.median(middle / workdays) < 0.65
+
+
+def test_quantiles_ascend_and_nothing_is_below_zero() -> None:
+    quantiles = tomorrow()
+    assert (np.diff(quantiles, axis=-1) >= 0).all() and (quantiles >= 0).all() and np.isfinite(quantiles).all()
+
+
+def test_what_was_never_used_stays_unused() -> None:
+    usage, days = noisy(N_SERIES, N_DAYS), days_from_monday(N_DAYS)
+    usage[3] = 0.0
+    found = quantiles_after(usage, days, days_from_monday(N_DAYS + 1).take(slice(N_DAYS, None)), alike(N_SERIES))
+    assert found is not None
+    assert (found[3] == 0).all() and (found[4] > 0).any()
+
+
+def test_gaps_are_no_usage_that_was_measured() -> None:
+    usage, days = noisy(N_SERIES, N_DAYS), days_from_monday(N_DAYS)
+    usage[:, 20, 10:20] = np.nan
+    usage[0, :12] = np.nan
+    found = quantiles_after(usage, days, days_from_monday(N_DAYS + 1).take(slice(N_DAYS, None)), alike(N_SERIES))
+    assert found is not None
+    assert np.isfinite(found).all() and (found[0, :, -1] > 0).all()
+
+
+@pytest.mark.parametrize(("n_days", "is_enough"), [(6, False), (7, True), (10, True)])
+def test_a_week_is_enough_to_learn_from(n_days: int, is_enough: bool) -> None:
+    model = learn(noisy(N_SERIES, n_days), days_from_monday(n_days), alike(N_SERIES))
+    assert (model is not None) == is_enough
+
+
+def test_a_few_series_of_a_week_are_too_little_to_learn_from() -> None:
+    assert learn(noisy(2, 8), days_from_monday(8), alike(2)) is None
+
+
+def test_learning_twice_gives_the_same() -> None:
+    np.testing.assert_array_equal(tomorrow(), tomorrow())
