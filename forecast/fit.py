@@ -41,7 +41,7 @@ from forecast.event_calendar import events_between
 from forecast.event_effect import EventDays
 from forecast.fit_inputs import Series, with_earlier_days
 from forecast.foundation_model import FoundationModelPredictor
-from forecast.half_hours.groups import Groups
+from forecast.half_hours.groups import SeriesGroups
 from forecast.half_hours.pooled_model import quantiles_after
 from forecast.half_hours.tomorrow import expected_of, quantiles_of_tomorrow
 from forecast.hidden_demand import hidden_demand
@@ -155,7 +155,7 @@ def fit(
     )
     ordinary = selection.predict(usage, as_ordinary(days), as_ordinary(horizon), progress=progress)
     half_hours = quantiles_after(
-        usage, as_ordinary(days), as_ordinary(horizon).take(slice(1)), Groups.of(series, history.services)
+        usage, as_ordinary(days), as_ordinary(horizon).take(slice(1)), SeriesGroups.of(series, history.services)
     )
     if half_hours is not None:
         ordinary[:, 0] = expected_of(half_hours)

@@ -24,7 +24,7 @@ _LARGEST_MOVE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class SeriesGroups:
     """The groups of some series, all within a resource.
 
     resource   : (n_series,)
@@ -37,21 +37,21 @@ class Groups:
     owner_kind: Ints
 
     @classmethod
-    def of(cls, series: Series, services: tuple[ServiceKey, ...]) -> Groups:
+    def of(cls, series: Series, services: tuple[ServiceKey, ...]) -> SeriesGroups:
         """Those that the names of services say."""
         names, kinds = ([getattr(key, part) for key in services] for part in ("namespace", "kind"))
         numbers = [np.unique(part, return_inverse=True)[1][series.service] for part in (names, kinds)]
         return cls(series.resource, *numbers)
 
     @classmethod
-    def one(cls, n_series: int) -> Groups:
+    def one(cls, n_series: int) -> SeriesGroups:
         """All series alike."""
         nothing = np.zeros(n_series, dtype=np.int64)
         return cls(nothing, nothing, nothing)
 
-    def take(self, rows: Ints) -> Groups:
+    def take(self, rows: Ints) -> SeriesGroups:
         """Those of some of the series."""
-        return Groups(self.resource[rows], self.namespace[rows], self.owner_kind[rows])
+        return SeriesGroups(self.resource[rows], self.namespace[rows], self.owner_kind[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class GroupMoves:
         return GroupMoves(self.mean[:, rows], self.spread[:, rows], self.count[:, rows])
 
 
-def group_moves(known: AnyFloats, unit: AnyFloats, groups: Groups) -> GroupMoves:
+def group_moves(known: AnyFloats, unit: AnyFloats, groups: SeriesGroups) -> GroupMoves:
     """What the groups did on the last of these days.
 
     known : (n_series, n_days, 48) base units, no gaps; unit: (n_series,) > 0

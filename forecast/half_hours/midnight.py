@@ -72,7 +72,7 @@ def midnight_of(
     """Look at the last 28 of the days before a target.
 
     known  : (n_series, n_days, 48) base units, no gaps
-    unit   : (n_series,) from `Units`
+    unit   : (n_series,) from `SeriesUnits`
     days   : these days
     target : the day after them (length 1)
     """
@@ -91,7 +91,7 @@ def midnight_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class SeriesUnits:
     """Mean change of a half hour from one day to the next, over the days that a midnight looks at.
 
     change : (n_series, n_days) mean absolute difference of each day to the one before it
@@ -102,7 +102,7 @@ class Units:
     level: Floats
 
     @classmethod
-    def of(cls, known: AnyFloats) -> Units:
+    def of(cls, known: AnyFloats) -> SeriesUnits:
         """known : (n_series, n_days, 48) base units, no gaps"""
         level = known.mean(axis=2, dtype=np.float64)
         change = np.zeros_like(level)

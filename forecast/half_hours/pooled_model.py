@@ -17,8 +17,8 @@ from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from base.one_thread import one_thread
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.half_hours.features import table
-from forecast.half_hours.groups import Groups, group_moves
-from forecast.half_hours.midnight import KNOWN_DAYS, Units, midnight_of
+from forecast.half_hours.groups import SeriesGroups, group_moves
+from forecast.half_hours.midnight import KNOWN_DAYS, SeriesUnits, midnight_of
 from forecast.model import HALF_HOUR_LEVELS
 from forecast.predictors.base import filled_days
 
@@ -58,7 +58,7 @@ class PooledModel:
     shape: Floats
 
     def quantiles(
-        self, usage: AnyFloats, days: Days, target: Days, groups: Groups, levels: tuple[float, ...]
+        self, usage: AnyFloats, days: Days, target: Days, groups: SeriesGroups, levels: tuple[float, ...]
     ) -> Floats32:
         """Quantiles of each half hour of the day after the history: (n_series, 48, n_levels) base units, ascending.
 
@@ -67,7 +67,7 @@ class PooledModel:
         """
         known = filled_days(usage[:, -KNOWN_DAYS:])
         days = days.take(slice(-KNOWN_DAYS, None))
-        unit = Units.of(known).on(len(days))
+        unit = SeriesUnits.of(known).on(len(days))
         safe = np.where(unit > 0, unit, 1.0)  # what was never used stays at 0 units of 0
         moves = group_moves(known, safe, groups)
         at = np.quantile(self.shape, levels)  # (n_levels,)
@@ -90,13 +90,13 @@ class PooledModel:
         return np.sort(np.maximum(result, 0.0), axis=-1)
 
 
-def quantiles_after(usage: AnyFloats, days: Days, target: Days, groups: Groups) -> Floats32 | None:
+def quantiles_after(usage: AnyFloats, days: Days, target: Days, groups: SeriesGroups) -> Floats32 | None:
     """`PooledModel.quantiles` at HALF_HOUR_LEVELS by a model of this very history; None where it is too short."""
     model = learn(usage, days, groups)
     return None if model is None else model.quantiles(usage, days, target, groups, HALF_HOUR_LEVELS)
 
 
-def learn(usage: AnyFloats, days: Days, groups: Groups, *, random_state: int = 0) -> PooledModel | None:
+def learn(usage: AnyFloats, days: Days, groups: SeriesGroups, *, random_state: int = 0) -> PooledModel | None:
     """Learn from the days of a history that have some days before them; None where there are too few.
 
     usage : (n_series, n_days, 48) NaN = not measured
@@ -147,7 +147,7 @@ def _shape(left: Floats, sides: list[Floats]) -> Floats:
 
 
 def _drawn_rows(
-    usage: AnyFloats, days: Days, groups: Groups, rng: np.random.Generator
+    usage: AnyFloats, days: Days, groups: SeriesGroups, rng: np.random.Generator
 ) -> tuple[Floats32, Floats] | None:
     """Features and distance from the usual of half hours drawn evenly from series and days, in random order."""
     usage, days = usage[:, -(_TARGET_DAYS + KNOWN_DAYS) :], days.take(slice(-(_TARGET_DAYS + KNOWN_DAYS), None))
@@ -160,7 +160,7 @@ def _drawn_rows(
     per_day = max(1, (_ROWS + _ROWS_OF_SHAPE) // (max(len(targets), 1) * _HALF_HOURS_A_SERIES))
     features, errors = [], []
     known = np.concatenate([filled_days(usage[part]).astype(usage.dtype) for part in _parts(len(usage))])
-    unit_before = Units.of(known)
+    unit_before = SeriesUnits.of(known)
     for day in targets:
         before, unit = known[:, :day], unit_before.on(day)
         usable = np.flatnonzero((unit > 0) & was_measured[:, day])

@@ -6,7 +6,7 @@ import numpy as np
 
 from base.arrays import Floats
 from forecast.calendar import Days
-from forecast.half_hours.groups import Groups
+from forecast.half_hours.groups import SeriesGroups
 
 
 def days_from_monday(n_days: int) -> Days:
@@ -24,6 +24,6 @@ def noisy(n_series: int, n_days: int, *, noise: float = 0.2, seed: int = 0) -> F
     return np.asarray(size * week * shape * rng.lognormal(0, noise, (n_series, n_days, 48)))
 
 
-def alike(n_series: int) -> Groups:
+def alike(n_series: int) -> SeriesGroups:
     """All series in one group."""
-    return Groups.one(n_series)
+    return SeriesGroups.one(n_series)

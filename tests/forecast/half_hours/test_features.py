@@ -4,7 +4,7 @@ import numpy as np
 
 from forecast.half_hours.features import FEATURES, table
 from forecast.half_hours.groups import group_moves
-from forecast.half_hours.midnight import Midnight, Units, midnight_of
+from forecast.half_hours.midnight import Midnight, SeriesUnits, midnight_of
 from tests.forecast.half_hours.series import alike, days_from_monday, noisy
 
 
@@ -13,7 +13,7 @@ def midnight(usage: np.ndarray, *, until: int | None = None) -> Midnight:
     day = usage.shape[1] - 1 if until is None else until
     days = days_from_monday(usage.shape[1])
     known = usage[:, :day]
-    unit = Units.of(known).on(day)
+    unit = SeriesUnits.of(known).on(day)
     groups = alike(len(usage))
     moves = group_moves(known, unit, groups)
     return midnight_of(known, unit, days.take(slice(day)), days.take(slice(day, day + 1)), groups.resource, moves)

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 
 from forecast.fit_inputs import Series
-from forecast.half_hours.groups import GROUPINGS, Groups, group_moves
+from forecast.half_hours.groups import GROUPINGS, SeriesGroups, group_moves
 from forecast.service_key import ServiceKey
 
 NAMES = ("shop/Deployment/a", "shop/StatefulSet/b", "bank/Deployment/c", "bank/Deployment/d")
 SERVICES = tuple(ServiceKey.parse(name) for name in NAMES)
 SERIES = Series(service=np.arange(4), resource=np.zeros(4, dtype=np.int64), shape=(4, 5))
-GROUPS = Groups.of(SERIES, SERVICES)
+GROUPS = SeriesGroups.of(SERIES, SERVICES)
 
 
 def of(grouping: str, values: np.ndarray) -> list[float]:
@@ -37,7 +37,7 @@ def test_spread_and_number_say_how_far_a_mean_may_be_believed() -> None:
 def test_groups_stay_within_a_resource() -> None:
     known = np.ones((4, 7, 48))
     known[0, -1] = 8.0
-    apart = Groups(np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64))
+    apart = SeriesGroups(np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64))
     assert of("namespace", group_moves(known, np.ones(4), apart).mean) == [3.0, 3.0, 0.0, 0.0]
 
 
@@ -45,5 +45,5 @@ def test_size_does_not_depend_on_the_unit() -> None:
     rng = np.random.default_rng(0)
     known = rng.lognormal(0, 2, (40, 1, 1)) * rng.lognormal(0, 0.2, (40, 7, 48))
     unit = known.mean(axis=(1, 2))
-    one, million = (group_moves(factor * known, factor * unit, Groups.one(40)) for factor in (1.0, 1e6))
+    one, million = (group_moves(factor * known, factor * unit, SeriesGroups.one(40)) for factor in (1.0, 1e6))
     np.testing.assert_allclose(one.mean, million.mean, atol=1e-5)
