@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from base.one_thread import one_thread
-from forecast.calendar import SLOTS_PER_DAY, Days
+from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.half_hours.features import table
 from forecast.half_hours.groups import SeriesGroups, group_moves
 from forecast.half_hours.midnight import KNOWN_DAYS, SeriesUnits, midnight_of
@@ -31,6 +31,8 @@ _ROWS_OF_SHAPE = 6_000
 _FEWEST_ROWS = 1_000
 _TARGET_DAYS = 28
 _FEWEST_DAYS = _DAYS_BEFORE = 7
+_DAYS_OF_ANY_KIND = 14
+"""A shorter history has seen one weekend: what it says of workdays is learnt from workdays alone."""
 _HALF_HOURS_A_SERIES = 6
 
 _ITERATIONS, _ITERATIONS_ASIDE = 60, 40
@@ -38,7 +40,8 @@ _LEAVES, _ROWS_OF_A_LEAF = 31, 40
 _BINS = 64
 _LARGEST = 20.0
 """In units: a mean follows what is further away no more than this."""
-_LARGEST_FEATURE = 8.0
+_LARGEST_FEATURE = 20.0
+"""A month of 5 % a day lies 14 units from what is usual: the line must see it."""
 _LINE_STEPS, _LINE_PENALTY, _SMALLEST_ERROR = 8, 1e-3, 0.05
 _SMALLEST_SIDE = 1e-3
 _SERIES_AT_ONCE = 512
@@ -92,16 +95,19 @@ class PooledModel:
 
 def quantiles_after(usage: AnyFloats, days: Days, target: Days, groups: SeriesGroups) -> Floats32 | None:
     """`PooledModel.quantiles` at HALF_HOUR_LEVELS by a model of this very history; None where it is too short."""
-    model = learn(usage, days, groups)
+    model = learn(usage, days, target, groups)
     return None if model is None else model.quantiles(usage, days, target, groups, HALF_HOUR_LEVELS)
 
 
-def learn(usage: AnyFloats, days: Days, groups: SeriesGroups, *, random_state: int = 0) -> PooledModel | None:
+def learn(
+    usage: AnyFloats, days: Days, target: Days, groups: SeriesGroups, *, random_state: int = 0
+) -> PooledModel | None:
     """Learn from the days of a history that have some days before them; None where there are too few.
 
-    usage : (n_series, n_days, 48) NaN = not measured
+    usage  : (n_series, n_days, 48) NaN = not measured
+    target : the day that will be asked for (length 1)
     """
-    rows = _drawn_rows(usage, days, groups, np.random.default_rng(random_state))
+    rows = _drawn_rows(usage, days, target, groups, np.random.default_rng(random_state))
     if rows is None:
         return None
     features, error = rows
@@ -147,7 +153,7 @@ def _shape(left: Floats, sides: list[Floats]) -> Floats:
 
 
 def _drawn_rows(
-    usage: AnyFloats, days: Days, groups: SeriesGroups, rng: np.random.Generator
+    usage: AnyFloats, days: Days, target: Days, groups: SeriesGroups, rng: np.random.Generator
 ) -> tuple[Floats32, Floats] | None:
     """Features and distance from the usual of half hours drawn evenly from series and days, in random order."""
     usage, days = usage[:, -(_TARGET_DAYS + KNOWN_DAYS) :], days.take(slice(-(_TARGET_DAYS + KNOWN_DAYS), None))
@@ -155,7 +161,10 @@ def _drawn_rows(
     if n_days < _FEWEST_DAYS:
         return None
     first = min(_DAYS_BEFORE, n_days // 2)
-    targets = range(max(first, n_days - _TARGET_DAYS), n_days)
+    targets = list(range(max(first, n_days - _TARGET_DAYS), n_days))
+    if n_days < _DAYS_OF_ANY_KIND:
+        is_like = (days.day_type != DayType.WORKDAY) == (target.day_type[0] != DayType.WORKDAY)
+        targets = [day for day in targets if is_like[day]] or targets
     was_measured: Bools = np.any(np.isfinite(usage), axis=2)  # (n_series, n_days)
     per_day = max(1, (_ROWS + _ROWS_OF_SHAPE) // (max(len(targets), 1) * _HALF_HOURS_A_SERIES))
     features, errors = [], []
@@ -169,9 +178,9 @@ def _drawn_rows(
         safe = np.where(unit > 0, unit, 1.0)
         moves = group_moves(before, safe, groups)
         rows: Ints = np.sort(rng.choice(usable, min(per_day, len(usable)), replace=False))
-        target = days.take(slice(day, day + 1))
+        that_day = days.take(slice(day, day + 1))
         midnight = midnight_of(
-            before[rows], safe[rows], days.take(slice(day)), target, groups.resource[rows], moves.take(rows)
+            before[rows], safe[rows], days.take(slice(day)), that_day, groups.resource[rows], moves.take(rows)
         )
         n_slots = min(SLOTS_PER_DAY, max(_HALF_HOURS_A_SERIES, per_day * _HALF_HOURS_A_SERIES // len(rows)))
         slots = rng.permuted(np.tile(np.arange(SLOTS_PER_DAY), (len(rows), 1)), axis=1)[:, :n_slots]

@@ -66,12 +66,14 @@ def test_gaps_are_no_usage_that_was_measured() -> None:
 
 @pytest.mark.parametrize(("n_days", "is_enough"), [(6, False), (7, True), (10, True)])
 def test_a_week_is_enough_to_learn_from(n_days: int, is_enough: bool) -> None:
-    model = learn(noisy(N_SERIES, n_days), days_from_monday(n_days), alike(N_SERIES))
+    days = days_from_monday(n_days + 1)
+    model = learn(noisy(N_SERIES, n_days), days.take(slice(n_days)), days.take(slice(n_days, None)), alike(N_SERIES))
     assert (model is not None) == is_enough
 
 
 def test_a_few_series_of_a_week_are_too_little_to_learn_from() -> None:
-    assert learn(noisy(2, 8), days_from_monday(8), alike(2)) is None
+    days = days_from_monday(9)
+    assert learn(noisy(2, 8), days.take(slice(8)), days.take(slice(8, None)), alike(2)) is None
 
 
 def test_learning_twice_gives_the_same() -> None:
