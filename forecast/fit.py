@@ -11,6 +11,7 @@ holiday_effect      holidays out of the ordinary days
 days_that_differ    so are events of the user's calendar and month ends; coming ones multiply what is expected
 change_points       history before a release at the level after it
 selection           predictors chosen and blended -> expected curves
+half_hours          tomorrow's half hours as quantiles, by one model of all series
 peaks               quantiles of the daily peaks
 scenarios           last week at today's level, for placement
 rehearsal           past weeks forecast from before they began
