@@ -27,8 +27,8 @@ from benchmarks.clusters.__main__ import main as build_cluster
 from benchmarks.harness import command_line
 from forecast.fit import fit
 from forecast.history import History
-from forecast.model import PeakModel
-from forecast.online_calibration import INFO, node_hits, service_hits
+from forecast.model import PeakModel, no_scores
+from forecast.online_calibration import node_hits, service_hits
 from forecast.resources import RESOURCES
 from trainer.history.files import read_history
 
@@ -36,7 +36,8 @@ SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 _DRAWS = 1_000
 _CLASSES = 3
 _SMALLEST_CLASS = 100
-_GROWTH_PER_DAY, _NIGHTS_OF_DRIFT = 1.08, 14
+_GROWTH_PER_DAY, _DAYS_OF_DRIFT, _NIGHTS_OF_DRIFT = 1.08, 9, 28
+_NIGHTS_TO_COVER = 5
 
 
 def coverage_interval(hits: Floats, seed: int = 0) -> tuple[float, float, float]:
@@ -106,20 +107,25 @@ def night_by_night(history: History, n_nights: int, *, online: bool) -> tuple[Fl
     for day in range(history.n_days - n_nights, history.n_days):
         if model is not None and not online:
             # A model of tonight's date: no day has come since, so nothing is held against its bounds.
-            model = replace(model, first_day=history.days[day], info={**model.info, INFO: {}})
+            unscored = no_scores(len(model.services), model.node_z, len(model.nodes))
+            model = replace(model, first_day=history.days[day], **unscored)
         model = fit(history.before(day), previous=model)
         services.append(service_hits(history, model, day))
         nodes.append(node_hits(history, model, day))
     return np.stack(services), np.stack(nodes)
 
 
-def with_drift(history: History, first: int) -> History:
-    """Every service uses 8 % more each day from a day on, up to twice its load, and varies more from slot to slot."""
+def with_drift(history: History, first: int, growth: float) -> History:
+    """Every service uses `growth` times as much each day for nine days, and varies more from day to day in them.
+
+    What it used the day after, it goes on to use: the drift is over.
+    """
     rng = np.random.default_rng(0)
     days: Ints = np.arange(history.n_days)
-    growth = np.minimum(_GROWTH_PER_DAY ** np.maximum(days - first + 1, 0), 2.0)
+    level = growth ** np.clip(days - first + 1, 0, _DAYS_OF_DRIFT)
     noise = rng.lognormal(0.0, 0.25, (len(history.services), 1, history.n_days, 1))
-    factor = growth[None, None, :, None] * np.where(days[:, None] >= first, noise, 1.0)
+    drifting = (days >= first) & (days < first + _DAYS_OF_DRIFT)
+    factor = level[:, None] * np.where(drifting[:, None], noise, 1.0)
     return replace(history, usage_per_pod=(history.usage_per_pod * factor).astype(np.float32))
 
 
@@ -133,15 +139,22 @@ def _print_nodes(name: str, history: History, nights: int) -> None:
 
 
 def _print_drift(name: str, history: History) -> None:
+    """Both ways: a load that doubles and one that halves, with bounds that move and that do not."""
     first = history.n_days - _NIGHTS_OF_DRIFT
-    drifting = with_drift(history, first)
-    for online in (False, True):
-        services, _ = night_by_night(drifting, _NIGHTS_OF_DRIFT, online=online)
-        of_nights = np.nanmean(services[:, :, 0], axis=1)
-        shares = " ".join(f"{share:.0%}" for share in of_nights)
-        second = float(np.nanmean(services[7:, :, 0]))
-        print(f"{name}: CPU bounds of services, {'moved' if online else 'not moved'} by what came: {shares}")
-        print(f"    second week: {second:.1%}", flush=True)
+    held, over = _NIGHTS_TO_COVER, _DAYS_OF_DRIFT + _NIGHTS_TO_COVER
+    for growth in (_GROWTH_PER_DAY, 1 / _GROWTH_PER_DAY):
+        drifting = with_drift(history, first, growth)
+        for online in (False, True):
+            services, _ = night_by_night(drifting, _NIGHTS_OF_DRIFT, online=online)
+            cpu = services[:, :, 0]
+            shares = " ".join(f"{share:.0%}" for share in np.nanmean(cpu, axis=1))
+            moved = "moved" if online else "not moved"
+            print(f"{name} by {growth:.2f} a day, CPU bounds of services {moved} by what came: {shares}")
+            print(
+                f"    from its night {held + 1} on: {np.nanmean(cpu[held:_DAYS_OF_DRIFT]):.1%}; "
+                f"from night {_NIGHTS_TO_COVER + 1} after it: {np.nanmean(cpu[over:]):.1%}",
+                flush=True,
+            )
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -102,12 +102,15 @@ def _count_curves(placements: Placements, n_slots: int) -> Iterator[tuple[Ints, 
         yield block // max(n_services, 1), block % max(n_services, 1), counts
 
 
-def bound_at(load: NodeLoad, z: float) -> Floats:
-    """Load of each node in each slot, z standard deviations above the mean and never below 0: (n_nodes, n_slots)."""
+def bound_at(load: NodeLoad, z: AnyFloats | float) -> Floats:
+    """Load of each node in each slot, z standard deviations above the mean and never below 0: (n_nodes, n_slots).
+
+    z : of all nodes, or (n_nodes, 1)
+    """
     return np.asarray(np.maximum(load.mean + z * load.std, 0.0))
 
 
-def peak_at(load: NodeLoad, z: float) -> Floats:
+def peak_at(load: NodeLoad, z: AnyFloats | float) -> Floats:
     """Peak of each node on each day at z standard deviations above the mean: (n_nodes, n_days).
 
     A bound of every slot is not a bound of the day's peak; `required_z` finds the z that makes it one.
@@ -136,6 +139,17 @@ def plausible_z(z: AnyFloats, quantiles: Sequence[float]) -> Floats:
     lowest = np.where(q > 0.5, 0.0, -np.sqrt((1 - q) / q))
     limited = np.clip(np.nan_to_num(np.asarray(z, dtype=np.float64)), lowest, np.sqrt(SLOTS_PER_DAY / (1 - q) - 1))
     return np.asarray(np.maximum.accumulate(limited, axis=-1))
+
+
+def bound_z(z: AnyFloats, node_z: AnyFloats, quantiles: Sequence[float]) -> Floats:
+    """The z of single nodes' bounds, limited as `plausible_z` limits that of all: (n_nodes, n_resources).
+
+    z      : (n_nodes, n_resources)
+    node_z : (n_resources, n_quantiles) of all nodes, for the median that no bound is below
+    """
+    of_nodes = np.tile(np.asarray(node_z, dtype=np.float64), (len(z), 1, 1))
+    of_nodes[..., -1] = z
+    return plausible_z(of_nodes, quantiles)[..., -1]
 
 
 def required_z(load: NodeLoad, actual: AnyFloats) -> Floats:

@@ -36,7 +36,6 @@ from forecast.assumed_capacity import as_now, assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.change_points import level_changes
 from forecast.cold_start import borrow_history, request_ratios
-from forecast.composition import plausible_z
 from forecast.days_that_differ import separate_days
 from forecast.event_calendar import events_between
 from forecast.event_effect import EventDays
@@ -51,7 +50,6 @@ from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curv
 from forecast.model import DATED_DAYS, NOT_MEASURED, PEAK_QUANTILES, PeakModel
 from forecast.node_base import fit_node_base, with_one_offs, without_one_offs
 from forecast.node_calibration import calibrate_nodes
-from forecast.online_calibration import INFO as BOUND_OFFSETS
 from forecast.online_calibration import next_offsets
 from forecast.onnx_model import load_model, model_digest
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
@@ -160,7 +158,7 @@ def fit(
     )
     if half_hours is not None:
         ordinary[:, 0] = expected_of(half_hours)
-    peaks = forecaster.predict(as_ordinary(horizon), offsets.services[series.resource])
+    peaks = forecaster.predict(as_ordinary(horizon), offsets.services[series.service, series.resource])
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
     day_types = _day_type_profiles(ordinary, as_ordinary(horizon), past_usage.with_holidays, days)
@@ -205,7 +203,6 @@ def fit(
         # Their mean is expected. By how much chance heaps their pods on one node is part of the bound alone.
         base, whole = with_one_offs(base, with_one_off, days), replace(history, node_usage=with_one_off.node_usage)
         calibrated[:, -1] = calibrate_nodes(whole, past, base, PEAK_QUANTILES[-1:], weights)[:, 0]
-    node_z = plausible_z(offsets.of_node_z(calibrated), PEAK_QUANTILES)
 
     deviation = _deviation(scenario_weeks(usage, ordinary, known_level), ordinary, horizon)
     peak_weight, peak_weight_error = weights.published()
@@ -233,7 +230,6 @@ def fit(
         cluster_std=spread.cluster_std.astype(np.float32),
         node_base=base.profile.astype(np.float32),
         node_base_std=base.std.astype(np.float32),
-        node_z=node_z.astype(np.float32),
         node_capacity=np.where(np.isfinite(assumed), assumed, history.capacity).astype(np.float32),
         node_capacity_assumed=np.isfinite(assumed).astype(np.float32),
         request_ratio=np.nan_to_num(ratios).astype(np.float32),
@@ -248,8 +244,10 @@ def fit(
         run_count=runs.count.astype(np.float32),
         run_starts=runs.starts.astype(np.float32),
         run_usage=runs.usage.astype(np.float32),
+        service_offset=table(peaks.offset),
+        service_unit=table(peaks.unit),
+        **offsets.published(calibrated),
         info=_facts(series, selection, young, weights, runs)
-        | {BOUND_OFFSETS: offsets.to_info()}
         | ({NOT_MEASURED: lacking} if lacking else {})
         | hidden.to_info(history.services)
         | ({} if foundation is None else {_FOUNDATION_MODEL: foundation}),

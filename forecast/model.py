@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from forecast.bound_scores import NIGHTS
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
 from forecast.resources import MEMORY, RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS, dilate
@@ -56,6 +57,7 @@ class PeakModel:
     node_base          : (n_nodes, n_resources, 4, 48) usage besides scheduled pods
     node_base_std      : (n_nodes, n_resources, 48)
     node_z             : (n_resources, n_quantiles) standard deviations from a node's mean curve to its daily peak
+    node_bound_z       : (n_nodes, n_resources) the same to the 0.95 bound of each node; others have that of `node_z`
     node_capacity      : (n_nodes, n_resources) physical capacity as known or assumed at the fit; NaN = neither
     node_capacity_assumed : (n_nodes, n_resources) 1 = node_capacity was learned from what nodes of this kind sustained
                          (forecast.assumed_capacity); 0 = it is known, or there is none
@@ -77,6 +79,13 @@ class PeakModel:
                          pods run on and on, and for Job owners of which nothing more is expected
     run_usage          : (n_services, n_resources) mean of one pod of a Job owner while it runs, base units; NaN = not
                          measured, or its pods run on and on
+    service_offset     : (n_services, n_resources) how far the 0.95 bound was moved by how those before it held, in
+                         units of `service_unit` (forecast.bound_scores); NaN = no bound was issued
+    service_unit       : (n_services, n_resources) a log ratio
+    service_scores     : (n_services, n_resources, 28) offsets that would have met the peaks of the last nights, the
+                         newest last; NaN = none
+    node_offset        : (n_nodes, n_resources) the same of the nodes' bounds, in standard deviations
+    node_scores        : (n_nodes, n_resources, 28)
     data_digest        : SHA-256 of the history it was fitted on
     info               : facts for people and for the gate, as JSON: chosen predictors, young services, figures
     component_peaks    : name -> (n_services, n_resources, n_quantiles) of the first day, what each part of the peak
@@ -103,6 +112,7 @@ class PeakModel:
     node_base: Floats32
     node_base_std: Floats32
     node_z: Floats32
+    node_bound_z: Floats32
     node_capacity: Floats32
     node_capacity_assumed: Floats32
     request_ratio: Floats32
@@ -117,6 +127,11 @@ class PeakModel:
     run_count: Floats32
     run_starts: Floats32
     run_usage: Floats32
+    service_offset: Floats32
+    service_unit: Floats32
+    service_scores: Floats32
+    node_offset: Floats32
+    node_scores: Floats32
     data_digest: str = ""
     info: dict[str, Any] = field(default_factory=dict)
     component_peaks: dict[str, Floats] = field(default_factory=dict)
@@ -147,6 +162,9 @@ class PeakModel:
                 "run_count",
                 "run_starts",
                 "run_usage",
+                "service_offset",
+                "service_unit",
+                "service_scores",
             )
         }
         return replace(self, services=tuple(self.services[row] for row in rows.tolist()), **by_service)
@@ -228,6 +246,12 @@ class PeakModel:
             offset = int(same[-1]) if len(same) else DATED_DAYS - 1
         return np.asarray(expected[:, :, None] * self.peak_factor[:, :, offset])
 
+    def z_of_nodes(self) -> Floats:
+        """Standard deviations from each node's mean curve to its daily peak: (n_nodes, n_resources, n_quantiles)."""
+        z = np.tile(self.node_z.astype(np.float64), (len(self.node_bound_z), 1, 1))
+        z[..., -1] = self.node_bound_z
+        return z
+
     def load_share(self, current_replicas: AnyFloats) -> Floats:
         """How usage of one pod changes with the replica count: (n_services, n_resources), a factor.
 
@@ -276,4 +300,17 @@ def no_runs(n_services: int) -> dict[str, Any]:
         "run_count": np.zeros(n_services, dtype=np.float32),
         "run_starts": np.zeros((n_services, len(DayType), SLOTS_PER_DAY), dtype=np.float32),
         "run_usage": np.full((n_services, len(RESOURCES)), np.nan, dtype=np.float32),
+    }
+
+
+def no_scores(n_services: int, node_z: AnyFloats, n_nodes: int) -> dict[str, Any]:
+    """What a model has of its bounds' scores if none was issued before it, by name. node_z: as published."""
+    unknown = np.full((n_services, len(RESOURCES)), np.nan, dtype=np.float32)
+    return {
+        "service_offset": unknown,
+        "service_unit": unknown,
+        "service_scores": np.full((n_services, len(RESOURCES), NIGHTS), np.nan, dtype=np.float32),
+        "node_bound_z": np.tile(np.asarray(node_z, dtype=np.float32)[:, -1], (n_nodes, 1)),
+        "node_offset": np.zeros((n_nodes, len(RESOURCES)), dtype=np.float32),
+        "node_scores": np.full((n_nodes, len(RESOURCES), NIGHTS), np.nan, dtype=np.float32),
     }

@@ -12,9 +12,9 @@ import numpy as np
 from base.errors import InputError
 from forecast.artefact import Array, ArraySpec, Artefact, CorruptArtefact, ForeignArtefact, Manifest
 from forecast.calendar import SLOTS_PER_DAY, Calendar
-from forecast.composition import plausible_z
+from forecast.composition import bound_z, plausible_z
 from forecast.half_hours.tomorrow import normal_quantiles
-from forecast.model import HALF_HOUR_LEVELS, PEAK_QUANTILES, PeakModel, no_runs
+from forecast.model import HALF_HOUR_LEVELS, PEAK_QUANTILES, PeakModel, no_runs, no_scores
 from forecast.model_check import AXES, check_model, clip_to_limits
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_WEIGHTS
@@ -54,6 +54,12 @@ ARRAYS: tuple[ArraySpec, ...] = (
     ArraySpec("run_count", ("services",), "runs"),
     ArraySpec("run_starts", ("services", "day_types", "slots"), "pods"),
     ArraySpec("run_usage", ("services", "resources"), _USAGE, nan_allowed=True),
+    ArraySpec("service_offset", ("services", "resources"), "service_unit", nan_allowed=True),
+    ArraySpec("service_unit", ("services", "resources"), "log ratio", nan_allowed=True),
+    ArraySpec("service_scores", ("services", "resources", "nights"), "service_unit", nan_allowed=True),
+    ArraySpec("node_bound_z", ("nodes", "resources"), "standard deviations"),
+    ArraySpec("node_offset", ("nodes", "resources"), "standard deviations"),
+    ArraySpec("node_scores", ("nodes", "resources", "nights"), "standard deviations", nan_allowed=True),
 )
 
 _RUNS = frozenset(spec for spec in ARRAYS if spec.name.startswith("run_"))
@@ -61,6 +67,10 @@ _RUNS = frozenset(spec for spec in ARRAYS if spec.name.startswith("run_"))
 
 _ASSUMED = frozenset(spec for spec in ARRAYS if spec.name == "node_capacity_assumed")
 """Models published before capacities were assumed do not have it: all their capacities are known."""
+
+_SCORED = ("service_offset", "service_unit", "service_scores", "node_bound_z", "node_offset", "node_scores")
+_SCORES = frozenset(spec for spec in ARRAYS if spec.name in _SCORED)
+"""Models published before bounds were scored one by one have none of these."""
 
 
 _HALF_HOURS = frozenset(spec for spec in ARRAYS if spec.name == "usage_quantiles")
@@ -108,7 +118,7 @@ def model_of(artefact: Artefact, now: datetime) -> PeakModel:
     """
     manifest = artefact.manifest
     missing = set(ARRAYS) - set(manifest.arrays)
-    parts = (_RUNS, _ASSUMED, _HALF_HOURS)
+    parts = (_RUNS, _ASSUMED, _HALF_HOURS, _SCORES)
     known = set(manifest.arrays) <= set(ARRAYS) and missing == set().union(*(one for one in parts if one <= missing))
     if not known or manifest.resources != tuple(r.name for r in RESOURCES):
         raise ForeignArtefact(
@@ -119,11 +129,13 @@ def model_of(artefact: Artefact, now: datetime) -> PeakModel:
     except InputError as error:
         raise CorruptArtefact(f"the manifest names a service that is not namespace/Kind/name: {error}") from error
     info = manifest.extra.get("info", {})
-    arrays: dict[str, Any] = {**no_runs(len(services)), **artefact.arrays}
+    unscored = no_scores(len(services), artefact.arrays["node_z"], len(manifest.nodes))
+    arrays: dict[str, Any] = {**no_runs(len(services)), **unscored, **artefact.arrays}
     arrays.setdefault("node_capacity_assumed", np.zeros_like(arrays["node_capacity"]))
     arrays.setdefault("usage_quantiles", _quantiles_of_errors(arrays))
     check_model(manifest, arrays, ARRAYS, artefact.version, now)
     arrays["node_z"] = plausible_z(arrays["node_z"], PEAK_QUANTILES).astype(np.float32)
+    arrays["node_bound_z"] = bound_z(arrays["node_bound_z"], arrays["node_z"], PEAK_QUANTILES).astype(np.float32)
     return PeakModel(
         calendar=Calendar(manifest.time_zone, manifest.holiday_country),
         first_day=manifest.trained_until + timedelta(days=1),

@@ -19,6 +19,7 @@ import numpy as np
 
 from base.arrays import Bools, Floats
 from forecast.artefact import Array, ArraySpec, CorruptArtefact, Manifest
+from forecast.bound_scores import FURTHEST, NIGHTS
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.model import DATED_DAYS, HALF_HOUR_LEVELS, PEAK_QUANTILES
 from forecast.resources import RESOURCES
@@ -33,6 +34,7 @@ AXES: Final[Mapping[str, int]] = {
     "levels": len(HALF_HOUR_LEVELS),
     "scenarios": len(SCENARIO_WEIGHTS),
     "scenario_days": SCENARIO_DAYS,
+    "nights": NIGHTS,
 }
 """Lengths that this release reads. The number of predictors is free."""
 
@@ -47,6 +49,7 @@ _OLDER_RELEASES = 4.0
 them to, of real machines as well: one service must not keep a whole model from being loaded after an upgrade."""
 
 _PODS = 1e7
+_MOST_MOVED = 100 * FURTHEST
 _SECONDS = 10 * 366 * 86_400.0
 _LARGEST = 1e18
 """Beyond any amount in base units; the product of a few such numbers is still finite."""
@@ -74,6 +77,12 @@ _RANGES: Final[Mapping[str, _Range]] = {
     "peak_weight_error": _Range(0, _LARGEST),
     "node_capacity": _Range(math.ulp(0.0), _LARGEST),
     "node_z": _Range(-np.inf, np.inf),  # `composition.plausible_z` limits it, in models of older releases as well
+    "node_bound_z": _Range(-np.inf, np.inf),
+    "service_offset": _Range(-_MOST_MOVED, _MOST_MOVED),
+    "service_unit": _Range(math.ulp(0.0), _MOST_MOVED),
+    "service_scores": _Range(-_MOST_MOVED, _MOST_MOVED),
+    "node_offset": _Range(-_MOST_MOVED, _MOST_MOVED),
+    "node_scores": _Range(-_MOST_MOVED, _MOST_MOVED),
 }
 _AMOUNTS: Final = frozenset(
     {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.composition import NodeLoad, node_load, peak_at
+from forecast.composition import NodeLoad, node_load, peak_at, required_z
 from forecast.history import History, Placements
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.resources import RESOURCES
@@ -81,21 +81,37 @@ def nodes_understood(model: PeakModel, runs: Placements, service: Ints, node: In
     return understood
 
 
-def node_peaks_of(model: PeakModel, history: History, days: tuple[date, ...]) -> Floats:
-    """What a model says about the history's nodes: (n_nodes, n_resources, n_days, n_quantiles), NaN = nothing.
+def _loads_of(model: PeakModel, history: History, day: date) -> Iterator[tuple[Bools, NodeLoad]]:
+    """Per resource, which of the history's nodes a model says something about on a day, and the load of those.
 
-    It says nothing about nodes that it does not know, nor on days when a pod of a service sat on them that it knows no
-    usage of.
+    It says nothing about nodes that it does not know, nor where a pod of a service sat that it knows no usage of.
     """
     node = rows_among(history.nodes, model.nodes)
     service = rows_among(history.services, model.services)
-    peaks = np.full((len(node), len(RESOURCES), len(days), len(PEAK_QUANTILES)), np.nan)
+    begin = history.days.index(day) * SLOTS_PER_DAY
+    runs = history.placements.between(begin, begin + SLOTS_PER_DAY)
+    understood = nodes_understood(model, runs, service, node, day)
+    for r, load in enumerate(node_forecast(model, known_runs(runs, service, node), (day,))):
+        rows = node[understood[:, r]]
+        yield understood[:, r], NodeLoad(load.mean[rows], load.std[rows])
+
+
+def node_peaks_of(model: PeakModel, history: History, days: tuple[date, ...]) -> Floats:
+    """What a model says about the history's nodes: (n_nodes, n_resources, n_days, n_quantiles), NaN = nothing."""
+    peaks = np.full((len(history.nodes), len(RESOURCES), len(days), len(PEAK_QUANTILES)), np.nan)
+    z = model.z_of_nodes()
+    node = rows_among(history.nodes, model.nodes)
     for position, day in enumerate(days):
-        begin = history.days.index(day) * SLOTS_PER_DAY
-        runs = history.placements.between(begin, begin + SLOTS_PER_DAY)
-        understood = nodes_understood(model, runs, service, node, day)
-        for r, load in enumerate(node_forecast(model, known_runs(runs, service, node), (day,))):
-            known = understood[:, r]
+        for r, (known, load) in enumerate(_loads_of(model, history, day)):
             for q in range(len(PEAK_QUANTILES)):
-                peaks[known, r, position, q] = peak_at(load, float(model.node_z[r, q]))[node[known], 0]
+                peaks[known, r, position, q] = peak_at(load, z[node[known], r, q, None])[:, 0]
     return peaks
+
+
+def node_z_needed(model: PeakModel, history: History, day: date) -> Floats:
+    """The z at which the bound of each node would have met the peak of a day: (n_nodes, n_resources), NaN = unknown."""
+    needed = np.full((len(history.nodes), len(RESOURCES)), np.nan)
+    usage = history.node_usage[:, :, history.days.index(day)]
+    for r, (known, load) in enumerate(_loads_of(model, history, day)):
+        needed[known, r] = required_z(load, usage[known, r])[:, 0]
+    return needed

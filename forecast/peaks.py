@@ -36,6 +36,8 @@ _FEW_ROWS_WIDER = 0.3
 """Offset of high quantiles that were learnt from no rows: what few days do not show is still to come."""
 _WIDEST_SPREAD = 0.5
 """The bounds of wild services need no more room than this: most of them hold by their height."""
+_UNIT = 0.3
+"""Offsets count by the root of this x spread. By the spread itself, a drift of all moved the wild ones too far."""
 _FEW_ROWS, _MODELS_FOR_FEW_ROWS = 4_000, 3
 _BINS = 64
 _SHOWN_EXPERTS = ("seven_days", "quantiles_28_days", "decayed_3_days", "n_sigma")
@@ -51,10 +53,14 @@ class PeakQuantiles:
 
     peaks      : (n_series, n_days, n_quantiles) what to use
     components : name -> same shape, what each part would have said alone
+    unit       : (n_series,) log ratio that an offset of 1 moves the highest quantile of the first day by
+    offset     : (n_series,) by how many of them that was moved: less far down than asked for where the median is met
     """
 
     peaks: Floats
     components: dict[str, Floats]
+    unit: Floats
+    offset: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +158,17 @@ class PeakForecaster(BaseEstimator):
     def predict(self, horizon: Days, offset: Floats | None = None) -> PeakQuantiles:
         """Peaks of the days that follow the history.
 
-        offset : (n_series,) added to the log of quantiles above 0.7 for each unit of the series' spread, which counts
-                 up to 0.5 here (`forecast/online_calibration.py`); None = nothing
+        offset : (n_series,) added to the log of quantiles above 0.7, in units of each series
+                 (`forecast/online_calibration.py`); None = nothing
         """
+        moved = np.zeros(len(self.statistics_.peak)) if offset is None else offset
+        unit = np.ones(len(moved))
         shape = (len(self.statistics_.peak), len(horizon), len(self.quantiles))
         peaks = np.zeros(shape)
         components = {name: np.zeros(shape) for name in ("blend", "boosted_trees", *_SHOWN_EXPERTS)}
         n_known = self.statistics_.peak.shape[1]
         if n_known == 0 or shape[0] == 0:
-            return PeakQuantiles(peaks, components)
+            return PeakQuantiles(peaks, components, unit, moved)
         for start in range(0, shape[0], _CHUNK):
             series = np.arange(start, min(start + _CHUNK, shape[0]))
             group = np.searchsorted(self.groups_, self.statistics_.resource[series])
@@ -180,11 +188,18 @@ class PeakForecaster(BaseEstimator):
                     applied = stage.trust * self.correction[level]
                     peaks[series, day, index] = np.minimum(blend * factor**applied, limit)
                     if level == 1:
-                        wider = _FEW_ROWS_WIDER * (1 - stage.trust) + (0.0 if offset is None else offset[series])
-                        peaks[series, day, index] *= np.exp(wider * np.minimum(_log_spread(rows), _WIDEST_SPREAD))
+                        spread = np.minimum(_log_spread(rows), _WIDEST_SPREAD)
+                        of_spread = np.sqrt(_UNIT * spread)
+                        wider = _FEW_ROWS_WIDER * (1 - stage.trust) * spread + moved[series] * of_spread
+                        peaks[series, day, index] *= np.exp(wider)
+                        if day == 0:
+                            unit[series] = of_spread
                     for name in _SHOWN_EXPERTS:
                         components[name][series, day, index] = rows.experts[:, EXPERTS.index(name), level]
-        return PeakQuantiles(np.maximum.accumulate(peaks, axis=2), components)
+        ordered = np.maximum.accumulate(peaks, axis=2)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            held = np.log(ordered[:, 0, -1] / peaks[:, 0, -1]) / unit
+        return PeakQuantiles(ordered, components, unit, moved + np.where(np.isfinite(held), held, 0.0))
 
     def _learn(self, rng: np.random.Generator, *, leads: tuple[int, int], max_rows: int) -> list[_Stage]:
         sample = _draw(

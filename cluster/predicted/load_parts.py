@@ -56,6 +56,7 @@ class NodeBases:
 
     def __init__(self, model: PeakModel) -> None:
         self._model = model
+        self._z = model.z_of_nodes()
         self._row_of = {name: row for row, name in enumerate(model.nodes)}
         capacity = model.node_capacity.astype(np.float64)
         with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
@@ -77,6 +78,12 @@ class NodeBases:
         else:
             profile = self._model.node_base[row].astype(np.float64)
         return profile[:, types].reshape(len(profile), -1)
+
+    def z(self, node: str) -> Floats:
+        """Standard deviations from its mean curve to its daily peak: (n_resources, n_quantiles)."""
+        row = self._row_of.get(node)
+        z = self._model.node_z.astype(np.float64) if row is None else self._z[row]
+        return np.asarray(np.nan_to_num(z))
 
     def std(self, node: str, capacity: AnyFloats) -> Floats:
         """Its error: (n_resources, 48)."""

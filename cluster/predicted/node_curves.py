@@ -52,7 +52,7 @@ class NodeCurves:
 
     Fewer columns where only some slots were asked for, of which there are no daily peaks then.
 
-    z : (n_resources, n_quantiles) standard deviations from the mean curve to the daily peak
+    z : (n_nodes, n_resources, n_quantiles) standard deviations from the mean curve to the daily peak
     """
 
     days: tuple[date, ...]
@@ -61,11 +61,11 @@ class NodeCurves:
 
     def peaks(self, quantile: int) -> Floats:
         """Daily peaks: (n_nodes, n_resources, n_days)."""
-        return np.stack([peak_at(load, float(self.z[r, quantile])) for r, load in enumerate(self.loads)], axis=1)
+        return np.stack([peak_at(load, self.z[:, r, quantile, None]) for r, load in enumerate(self.loads)], axis=1)
 
     def curve(self, quantile: int) -> Floats:
         """Mean + z standard deviations, at least 0: (n_nodes, n_resources, n_days * 48)."""
-        return np.stack([bound_at(load, float(self.z[r, quantile])) for r, load in enumerate(self.loads)], axis=1)
+        return np.stack([bound_at(load, self.z[:, r, quantile, None]) for r, load in enumerate(self.loads)], axis=1)
 
     def mean(self) -> Floats:
         """(n_nodes, n_resources, n_days * 48)."""
@@ -149,7 +149,8 @@ def node_curves(
         with_common_error(mean[:, r], variance[:, r], widen * float(model.cluster_std[r]))
         for r in range(len(RESOURCES))
     )
-    return NodeCurves(days, loads, np.nan_to_num(model.node_z).astype(np.float64))
+    z = np.array([bases.z(name) for name in inputs.names]).reshape(n_nodes, *model.node_z.shape)
+    return NodeCurves(days, loads, z)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ class UpperBounds:
             curves = node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
             for position, resource in enumerate(GAP_RESOURCES):
                 load, capacity = curves.loads[resource], inputs.capacity[:, resource]
-                bound = bound_at(load, float(curves.z[resource, _UPPER]))
+                bound = bound_at(load, curves.z[:, resource, _UPPER, None])
                 with np.errstate(invalid="ignore", divide="ignore"):
                     beyond = np.maximum(bound / capacity[:, None] - shares[position], 0.0)
                 margin[here, position] = np.where(np.isfinite(beyond), beyond, np.nan)

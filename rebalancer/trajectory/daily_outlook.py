@@ -206,5 +206,5 @@ def _load_and_margin(forecast: CurveForecast, there: Placements, base: Floats) -
             0.0 if bound is None else float(bound.cluster_std[r]),
         )
         load[:, r] = found.mean
-        margin[:, r] = 0.0 if bound is None else float(bound.z[r]) * found.std
+        margin[:, r] = 0.0 if bound is None else bound.z[:, r, None] * found.std
     return load, margin

@@ -11,7 +11,7 @@ from base.arrays import AnyFloats, Bools, Floats, Ints
 from cluster.runs.expected import DEFAULT_RUN
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.history import History
-from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.model import PeakModel
 from forecast.replica_forecast import forecast_replicas
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.run_forecast import forecast_runs
@@ -84,7 +84,7 @@ class NodeBound:
     own_variance, shared_variance : (n_services, n_resources, n_slots) forecast error of one pod
     base_variance                 : (n_nodes, n_resources, n_slots)
     cluster_std                   : (n_resources,) error common to all, as a share of the load
-    z                             : (n_resources,) standard deviations from the mean curve to the 0.95 bound of a peak
+    z                             : (n_nodes, n_resources) standard deviations from the mean to the bound of a peak
     """
 
     own_variance: Floats
@@ -125,7 +125,7 @@ class CurveForecast:
 
     def on_nodes(self, nodes: Ints) -> CurveForecast:
         """The same for some of the nodes, in that order: those that a recording plays with."""
-        bound = self.bound and replace(self.bound, base_variance=self.bound.base_variance[nodes])
+        bound = self.bound and replace(self.bound, base_variance=self.bound.base_variance[nodes], z=self.bound.z[nodes])
         return replace(self, base=self.base[nodes], bound=bound)
 
     def between(self, first: int, end: int) -> CurveForecast:
@@ -191,7 +191,7 @@ def from_model(
         shared_variance=daily(model.shared_std, felt),
         base_variance=daily(model.node_base_std, np.ones(1)),
         cluster_std=np.nan_to_num(model.cluster_std).astype(np.float64) * widen,
-        z=np.nan_to_num(model.node_z[:, PEAK_QUANTILES.index(0.95)]).astype(np.float64),
+        z=np.nan_to_num(model.node_bound_z).astype(np.float64),
     )
     autoscaled = np.asarray(model.autoscaled) > 0
     replicas = window.cut(np.nan_to_num(model.replicas(days)))

@@ -89,7 +89,7 @@ def bound_coverage(recording: Recording, playback: Playback, forecast: CurveFore
             bound.base_variance[:, r],
             float(bound.cluster_std[r]),
         )
-        limit = peak_at(load, float(bound.z[r]))  # (n_nodes, n_days)
+        limit = peak_at(load, bound.z[:, r, None])  # (n_nodes, n_days)
         peak = actual[:, r].reshape(len(actual), -1, SLOTS_PER_DAY).max(axis=2)
         held = peak <= limit
         result[resource.name] = Coverage(float(held.mean()), int(held.size))

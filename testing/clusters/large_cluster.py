@@ -12,7 +12,7 @@ import numpy as np
 
 from base.arrays import Floats32
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
-from forecast.model import DATED_DAYS, HALF_HOUR_LEVELS, PEAK_QUANTILES, PeakModel, no_runs
+from forecast.model import DATED_DAYS, HALF_HOUR_LEVELS, PEAK_QUANTILES, PeakModel, no_runs, no_scores
 from forecast.predictors import discover
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS
@@ -86,6 +86,7 @@ def _model(
         deviation[block] = noise * day[block, :, None, None]
     unknown = np.full((n, r), np.nan, dtype=np.float32)
     base = np.repeat((0.03 * capacity)[:, :, None, None], types, axis=2).astype(np.float32)
+    node_z = np.tile(np.array([0.5, 2.0], dtype=np.float32)[: len(PEAK_QUANTILES)], (r, 1))
     return PeakModel(
         calendar=Calendar(),
         first_day=first_day,
@@ -106,7 +107,7 @@ def _model(
         cluster_std=np.full(r, 0.02, dtype=np.float32),
         node_base=np.repeat(base, SLOTS_PER_DAY, axis=3),
         node_base_std=np.repeat((0.005 * capacity)[:, :, None], SLOTS_PER_DAY, axis=2).astype(np.float32),
-        node_z=np.tile(np.array([0.5, 2.0], dtype=np.float32)[: len(PEAK_QUANTILES)], (r, 1)),
+        node_z=node_z,
         node_capacity=capacity.astype(np.float32),
         node_capacity_assumed=np.zeros(capacity.shape, dtype=np.float32),
         request_ratio=np.full((r, types, SLOTS_PER_DAY), 0.5, dtype=np.float32),
@@ -118,6 +119,7 @@ def _model(
         correction=np.ones((n, r), dtype=np.float32),
         per_pod_cost=np.zeros((r, types, SLOTS_PER_DAY), dtype=np.float32),
         **no_runs(n),
+        **no_scores(n, node_z, len(nodes)),
         data_digest="0" * 64,
     )
 

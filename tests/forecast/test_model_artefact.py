@@ -17,6 +17,7 @@ from forecast.resources import CPU, LOG
 from testing.fitted_models import fitted
 from tests.synthetic import synthetic_history
 
+_OF_NODES = ("node_bound_z", "node_offset", "node_scores")
 NOW = datetime(2026, 6, 1, 2, tzinfo=UTC)
 
 
@@ -57,19 +58,24 @@ def test_arrays_of_another_release_are_refused() -> None:
         model_of(replace(artefact, manifest=fewer, arrays=arrays), NOW)
 
 
-@pytest.mark.parametrize(("prefix", "n_arrays"), [("run_", 4), ("node_capacity_assumed", 1)])
-def test_a_model_of_an_earlier_release_loads_as_one_that_knows_no_runs_or_assumed_none(
-    prefix: str, n_arrays: int
+@pytest.mark.parametrize(
+    ("prefixes", "n_arrays"), [(("run_",), 4), (("node_capacity_assumed",), 1), (("service_", *_OF_NODES), 6)]
+)
+def test_a_model_of_an_earlier_release_loads_as_one_that_has_no_runs_assumptions_or_scores(
+    prefixes: tuple[str, ...], n_arrays: int
 ) -> None:
     model = fitted(synthetic_history(n_days=8))
     artefact = artefact_of(model, NOW)
-    before = tuple(spec for spec in ARRAYS if not spec.name.startswith(prefix))
+    before = tuple(spec for spec in ARRAYS if not spec.name.startswith(prefixes))
     assert len(before) == len(ARRAYS) - n_arrays
     arrays = {spec.name: artefact.arrays[spec.name] for spec in before}
     loaded = model_of(replace(artefact, manifest=replace(artefact.manifest, arrays=before), arrays=arrays), NOW)
     np.testing.assert_array_equal(loaded.usage_dated, model.usage_dated)
     np.testing.assert_array_equal(loaded.node_capacity, artefact.arrays["node_capacity"])
-    if prefix == "run_":
+    if "service_" in prefixes:
+        assert np.isnan(loaded.service_scores).all() and np.isnan(loaded.node_scores).all()
+        assert (loaded.node_bound_z == model.node_z[:, -1]).all() and not loaded.node_offset.any()
+    elif "run_" in prefixes:
         assert loaded.run_seconds.shape == (len(model.services), 2) and np.isnan(loaded.run_seconds).all()
         assert not loaded.run_count.any() and not loaded.run_starts.any() and np.isnan(loaded.run_usage).all()
     else:

@@ -6,22 +6,16 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-import pytest
 
+from forecast.bound_scores import FURTHEST
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.composition import peak_at
 from forecast.fit import fit
 from forecast.history import History
-from forecast.model import PEAK_QUANTILES, PeakModel
-from forecast.online_calibration import (
-    INFO,
-    SERVICE_GAIN,
-    BoundOffsets,
-    daily_peaks,
-    excess_misses,
-    next_offsets,
-    node_hits,
-    service_hits,
-)
-from forecast.resources import CPU, MEMORY, RESOURCES
+from forecast.model import PeakModel
+from forecast.node_forecast import node_forecast
+from forecast.online_calibration import daily_peaks, next_offsets, node_hits, service_hits
+from forecast.resources import CPU, MEMORY
 from forecast.service_key import ServiceKey
 from tests.synthetic import synthetic_history
 
@@ -67,62 +61,71 @@ def test_services_of_which_nothing_was_said_and_days_that_were_not_measured_are_
     assert np.isnan(hits[1, CPU]) and np.isfinite(hits[1, MEMORY])
 
 
-def test_bounds_that_all_failed_rise_and_those_that_all_held_sink_slowly() -> None:
+def test_scores_are_the_offsets_at_which_the_bounds_would_have_just_held() -> None:
+    model = replace(issued(), service_offset=np.full_like(issued().service_offset, 0.5))
+    offsets = next_offsets(history().before(N_KNOWN + 1), model)
+    bound = model.service_peaks(history().days[N_KNOWN])[:, CPU, -1]
+    score = offsets.service_scores[:, CPU, -1]
+    met = bound * np.exp((score - 0.5) * model.service_unit[:, CPU])
+    inside = np.abs(score) < FURTHEST
+    assert inside.sum() > 6
+    np.testing.assert_allclose(met[inside], daily_peaks(history().usage_per_pod[inside, CPU, N_KNOWN]), rtol=1e-4)
+    assert np.isnan(offsets.service_scores[:, CPU, :-1]).all()
+    needed = offsets.node_scores[:, CPU, -1] - model.node_offset[:, CPU] + model.node_bound_z[:, CPU]
+    load = next(iter(node_forecast(model, history().placements.between(*day_slots()), (history().days[N_KNOWN],))))
+    peak = daily_peaks(history().node_usage[:, CPU, N_KNOWN])
+    np.testing.assert_allclose(peak_at(load, needed[:, None])[:, 0], peak, rtol=1e-3)
+
+
+def test_bounds_that_all_failed_rise_and_those_with_room_come_down() -> None:
     failed = next_offsets(louder(50.0), issued())
-    assert failed.services[CPU] > 0.5 and failed.nodes[CPU] > 0.5
+    assert (failed.services[:, CPU] > 1).all() and (failed.nodes[:, CPU] > 1).all()
     held = next_offsets(louder(0.01), issued())
-    assert -0.2 < held.services[CPU] < 0 and -0.3 < held.nodes[CPU] < 0
-    np.testing.assert_array_equal(failed.services[MEMORY], held.services[MEMORY])
+    assert (held.services[:, CPU] < -0.2).all() and (held.nodes[:, CPU] < -0.1).all()
+    np.testing.assert_array_equal(failed.services[:, MEMORY], held.services[:, MEMORY])
 
 
 def test_the_next_model_is_published_with_the_offsets_in_its_bounds() -> None:
     known = louder(50.0).before(N_KNOWN + 1)
     plain, corrected = fit(known), fit(known, previous=issued())
-    assert BoundOffsets.of(corrected.info).services[CPU] > 0
-    assert INFO in plain.info and BoundOffsets.of(plain.info).to_info() == BoundOffsets.none().to_info()
+    assert (corrected.service_offset[:, CPU] > 0).all() and np.isnan(plain.service_scores).all()
     assert corrected.node_z[CPU, -1] > plain.node_z[CPU, -1]
+    assert (corrected.node_bound_z[:, CPU] > plain.node_bound_z[:, CPU]).all()
     bounds = (model.service_peaks(model.first_day)[:, CPU, -1] for model in (corrected, plain))
     assert (next(bounds) > next(bounds)).mean() > 0.5
 
 
-def test_days_count_once() -> None:
-    model = replace(issued(), info={**issued().info, INFO: BoundOffsets(np.full(5, 0.1), np.full(5, 0.2)).to_info()})
-    same_night = next_offsets(history().before(N_KNOWN), model)
-    np.testing.assert_allclose(same_night.services, 0.1)
-    np.testing.assert_allclose(same_night.nodes, 0.2)
-    one, three = (next_offsets(louder(0.01).before(N_KNOWN + n), model).services[CPU] for n in (1, 3))
-    assert three < one < 0.1
+def test_no_bound_comes_down_below_the_median_and_the_offset_says_how_far_it_came() -> None:
+    low = issued()
+    scores = np.full_like(low.service_scores, -FURTHEST)
+    model = fit(history().before(N_KNOWN), previous=replace(low, service_scores=scores))
+    peaks = model.service_peaks(model.first_day)
+    assert (peaks[:, CPU, 1] >= peaks[:, CPU, 0]).all()
+    assert (model.service_offset[:, CPU] > -0.7 * FURTHEST).any()
+    raw = fit(history().before(N_KNOWN)).service_peaks(model.first_day)[:, CPU, 1]
+    np.testing.assert_allclose(
+        raw * np.exp(model.service_offset[:, CPU] * model.service_unit[:, CPU]), peaks[:, CPU, 1], rtol=0.01
+    )
 
 
-def test_nights_without_a_model_count_as_one_step() -> None:
-    """A bound that could not move missed on three days for one reason."""
-    three_days = next_offsets(louder(50.0), issued())
-    assert three_days.services[CPU] <= SERVICE_GAIN * PEAK_QUANTILES[-1]
-    assert three_days.services[CPU] > next_offsets(louder(50.0).before(N_KNOWN + 1), issued()).services[CPU]
+def test_a_night_of_which_no_day_is_known_changes_no_score() -> None:
+    scores = np.full_like(issued().service_scores, 0.25)
+    same_night = next_offsets(history().before(N_KNOWN), replace(issued(), service_scores=scores))
+    np.testing.assert_array_equal(same_night.service_scores, scores)
+    three = next_offsets(history(), replace(issued(), service_scores=scores))
+    np.testing.assert_array_equal(three.service_scores[..., :-3], scores[..., 3:])
+    assert (three.service_scores[:, CPU, -3:] != 0.25).all()
 
 
-@pytest.mark.parametrize("said", [None, 3, {}, {"services": 1}, {"services": {"cpu": "x"}}, {"nodes": {"cpu": np.nan}}])
-def test_what_a_model_says_badly_counts_as_nothing(said: object) -> None:
-    assert BoundOffsets.of({INFO: said}).to_info() == BoundOffsets.none().to_info()
+def test_scores_follow_their_services_and_nodes() -> None:
+    first, second = issued().services[:2]
+    others = replace(issued(), services=(second, first, *issued().services[2:]), nodes=issued().nodes[::-1])
+    scores = np.arange(len(issued().services), dtype=np.float32)[:, None, None] * np.ones_like(issued().service_scores)
+    of_nodes = np.arange(len(issued().nodes), dtype=np.float32)[:, None, None] * np.ones_like(issued().node_scores)
+    offsets = next_offsets(history().before(N_KNOWN), replace(others, service_scores=scores, node_scores=of_nodes))
+    assert offsets.service_scores[:3, CPU, -1].tolist() == [1, 0, 2]
+    assert offsets.node_scores[:, CPU, -1].tolist() == list(range(len(issued().nodes)))[::-1]
 
 
-def test_no_offset_passes_its_limit() -> None:
-    model = replace(issued(), info={INFO: {"services": {"cpu": 1e9}, "nodes": {"cpu": 1e9}}})
-    offsets = next_offsets(louder(50.0), model)
-    assert offsets.services[CPU] == offsets.nodes[CPU] == 1.5
-    assert len(offsets.services) == len(RESOURCES)
-
-
-def test_a_cluster_that_becomes_twice_as_wild_is_covered_again_within_a_week() -> None:
-    rng = np.random.default_rng(0)
-    n_services, sigma = 100, 0.2
-    bound = np.exp(1.645 * sigma)
-    offset, coverage = 0.0, []
-    for day in range(40):
-        peaks = np.exp(rng.normal(0, sigma if day < 10 else 2 * sigma, n_services))
-        hits = (peaks <= bound * np.exp(offset * 1.645 * sigma)).astype(float)
-        coverage.append(float(hits.mean()))
-        offset += SERVICE_GAIN * float(excess_misses(hits[:, None])[0])
-    assert coverage[10] < 0.9
-    assert np.mean(coverage[17:27]) > 0.92
-    assert abs(np.mean(coverage[20:]) - PEAK_QUANTILES[-1]) < 0.02
+def day_slots() -> tuple[int, int]:
+    return N_KNOWN * SLOTS_PER_DAY, (N_KNOWN + 1) * SLOTS_PER_DAY

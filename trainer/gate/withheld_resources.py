@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from base.errors import InputError
 from forecast.assumed_capacity import resources_measured
-from forecast.composition import plausible_z
+from forecast.composition import bound_z, plausible_z
 from forecast.history import History
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.model_artefact import ARRAYS
-from forecast.online_calibration import INFO as BOUND_OFFSETS
-from forecast.online_calibration import BoundOffsets
 from forecast.resources import resource_index
 from forecast.scenarios import SCENARIO_DAYS
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict
@@ -71,8 +69,7 @@ def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
         else:
             target[...] = values
         kept[spec.name] = array
-    offsets = BoundOffsets.of(new.info).with_resource(BoundOffsets.of(old.info), r)
-    return replace(new, info={**new.info, BOUND_OFFSETS: offsets.to_info()}, **kept)
+    return replace(new, **kept)
 
 
 def widen_resource(model: PeakModel, resource: str, factor: float) -> PeakModel:
@@ -86,7 +83,10 @@ def widen_resource(model: PeakModel, resource: str, factor: float) -> PeakModel:
     node_z: Floats32 = model.node_z.copy()
     node_z[r, -1] *= np.float32(factor)
     node_z = plausible_z(node_z, PEAK_QUANTILES).astype(np.float32)
-    return replace(model, peak_factor=peak_factor, node_z=node_z)
+    node_bound_z: Floats32 = model.node_bound_z.copy()
+    node_bound_z[:, r] *= np.float32(factor)
+    node_bound_z = bound_z(node_bound_z, node_z, PEAK_QUANTILES).astype(np.float32)
+    return replace(model, peak_factor=peak_factor, node_z=node_z, node_bound_z=node_bound_z)
 
 
 def without_resource(model: PeakModel, resource: str) -> PeakModel:
@@ -103,9 +103,7 @@ def without_resource(model: PeakModel, resource: str) -> PeakModel:
     assumed = model.node_capacity_assumed[:, r] > 0
     capacity, flags = model.node_capacity.copy(), model.node_capacity_assumed.copy()
     capacity[assumed, r], flags[assumed, r] = np.nan, 0.0
-    offsets = BoundOffsets.of(model.info).with_resource(BoundOffsets.of({}), r)
-    info = {**model.info, BOUND_OFFSETS: offsets.to_info()}
-    return replace(model, info=info, node_capacity=capacity, node_capacity_assumed=flags, **left)
+    return replace(model, node_capacity=capacity, node_capacity_assumed=flags, **left)
 
 
 def _read_at(new: PeakModel, old: PeakModel, name: str, axes: tuple[str, ...], values: AnyFloats, r: int) -> AnyFloats:

@@ -80,13 +80,13 @@ def read_day(
     shape = (len(history.nodes), len(RESOURCES), SLOTS_PER_DAY)
     mean, bound = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
     peaks = np.full((*shape[:2], len(PEAK_QUANTILES)), np.nan)
-    known = node >= 0
+    known, of_nodes = node >= 0, model.z_of_nodes()
     for r, load in enumerate(node_forecast(model, known_runs(runs, service, node), (day,), current)):
-        z = model.node_z[r].astype(np.float64) * np.where(np.array(PEAK_QUANTILES) > 0.5, widen, 1.0)
+        z = of_nodes[:, r] * np.where(np.array(PEAK_QUANTILES) > 0.5, widen, 1.0)
         mean[known, r] = load.mean[node[known]]
-        bound[known, r] = bound_at(load, float(z[-1]))[node[known]]
+        bound[known, r] = bound_at(load, z[:, -1, None])[node[known]]
         for q in range(len(PEAK_QUANTILES)):
-            peaks[known, r, q] = peak_at(load, float(z[q]))[node[known], 0]
+            peaks[known, r, q] = peak_at(load, z[:, q, None])[node[known], 0]
     of_services = _services(model, day, current)
     unknown = np.full((1, *of_services[0].shape[1:]), np.nan, dtype=np.float32)
     service_mean, service_bound = (np.concatenate([curves, unknown])[service] for curves in of_services)

@@ -59,6 +59,16 @@ def test_they_are_the_node_forecast_of_the_model_which_the_backtest_measured() -
         np.testing.assert_allclose(found.peaks(1)[:, r], peak_at(load, float(model().node_z[r, 1])), rtol=1e-4)
 
 
+def test_a_bound_has_the_z_of_its_node_and_one_that_the_model_does_not_know_that_of_all() -> None:
+    z = model().node_bound_z.copy()
+    z[1] += 1.0
+    bases = NodeBases(replace(model(), node_bound_z=z))
+    first, second = model().nodes[:2]
+    np.testing.assert_allclose(bases.z(first), model().node_z, rtol=1e-6)
+    np.testing.assert_allclose(bases.z(second)[:, 1], model().node_z[:, 1] + 1.0, rtol=1e-6)
+    np.testing.assert_allclose(bases.z("unknown"), model().node_z, rtol=1e-6)
+
+
 def test_nodes_may_be_asked_for_in_any_order_and_beside_a_pod_more() -> None:
     cluster = predicted()
     days = cluster.horizon.days

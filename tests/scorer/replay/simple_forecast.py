@@ -42,6 +42,6 @@ def simple_forecast(history: History, window: ReplayWindow, current_replicas: Fl
             shared_variance=(0.2 * mean) ** 2,
             base_variance=np.zeros((n_nodes, len(RESOURCES), window.n_slots)),
             cluster_std=np.full(len(RESOURCES), 0.02),
-            z=np.full(len(RESOURCES), 2.0),
+            z=np.full((n_nodes, len(RESOURCES)), 2.0),
         ),
     )

@@ -13,8 +13,6 @@ from forecast.calendar import Calendar
 from forecast.history import History
 from forecast.model import DATED_DAYS, PeakModel
 from forecast.model_artefact import ARRAYS, artefact_of
-from forecast.online_calibration import INFO as BOUND_OFFSETS
-from forecast.online_calibration import BoundOffsets
 from forecast.resources import CPU, DISK, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from testing.fitted_models import fitted
@@ -164,11 +162,19 @@ def test_widening_raises_the_bounds_of_one_resource_alone() -> None:
 
 def test_bounds_are_kept_with_the_offsets_that_they_were_made_with() -> None:
     def with_offsets(model: PeakModel, services: float, nodes: float) -> PeakModel:
-        offsets = BoundOffsets(np.full(len(RESOURCES), services), np.full(len(RESOURCES), nodes))
-        return replace(model, info={**model.info, BOUND_OFFSETS: offsets.to_info()})
+        return replace(
+            model,
+            service_offset=np.full_like(model.service_offset, services),
+            node_offset=np.full_like(model.node_offset, nodes),
+            node_bound_z=np.full_like(model.node_bound_z, nodes),
+        )
 
-    old, new = with_offsets(model_at(15), 0.1, 0.2), with_offsets(model_at(16), 0.6, 0.8)
-    merged = BoundOffsets.of(keep_resource(new, old, "memory").info)
+    merged = keep_resource(with_offsets(model_at(16), 0.6, 0.8), with_offsets(model_at(15), 0.1, 0.2), "memory")
     others = [r for r in range(len(RESOURCES)) if r != MEMORY]
-    assert (merged.services[MEMORY], merged.nodes[MEMORY]) == (0.1, 0.2)
-    assert (merged.services[others] == 0.6).all() and (merged.nodes[others] == 0.8).all()
+    for kept, of_old, of_new in (
+        (merged.service_offset, 0.1, 0.6),
+        (merged.node_offset, 0.2, 0.8),
+        (merged.node_bound_z, 0.2, 0.8),
+    ):
+        np.testing.assert_allclose(kept[:, MEMORY], of_old)
+        np.testing.assert_allclose(kept[:, others], of_new)
