@@ -157,7 +157,8 @@ def fit(
         usage, as_ordinary(days), as_ordinary(horizon).take(slice(1)), SeriesGroups.of(series, history.services)
     )
     if half_hours is not None:
-        ordinary[:, 0] = expected_of(half_hours)
+        of_tomorrow = expected_of(half_hours)
+        ordinary[:, 0] = np.where(np.isfinite(of_tomorrow), of_tomorrow, ordinary[:, 0])
     peaks = forecaster.predict(as_ordinary(horizon), offsets.services[series.service, series.resource])
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]

@@ -65,10 +65,13 @@ class PooledModel:
     ) -> Floats32:
         """Quantiles of each half hour of the day after the history: (n_series, 48, n_levels) base units, ascending.
 
+        NaN for a series without any measurement in the last 28 days, which are all that is looked at.
+
         usage  : (n_series, n_days, 48) NaN = not measured
         target : the coming day (length 1)
         """
-        known = filled_days(usage[:, -KNOWN_DAYS:])
+        recent = usage[:, -KNOWN_DAYS:]
+        known = filled_days(recent)
         days = days.take(slice(-KNOWN_DAYS, None))
         unit = SeriesUnits.of(known).on(len(days))
         safe = np.where(unit > 0, unit, 1.0)  # what was never used stays at 0 units of 0
@@ -90,7 +93,9 @@ class PooledModel:
             )
             error = (middle[:, None] + at * side).reshape(len(rows), SLOTS_PER_DAY, -1)
             result[part] = (midnight.usual[..., None] + error) * unit[rows, None, None]
-        return np.sort(np.maximum(result, 0.0), axis=-1)
+        result = np.sort(np.maximum(result, 0.0), axis=-1)
+        result[~np.isfinite(recent).any(axis=(1, 2))] = np.nan
+        return result
 
 
 def quantiles_after(usage: AnyFloats, days: Days, target: Days, groups: SeriesGroups) -> Floats32 | None:

@@ -18,16 +18,16 @@ def quantiles_of_tomorrow(
 ) -> Floats:
     """What is published of tomorrow: (n_series, 48, n_levels) base units, ascending.
 
-    learnt             : (n_series, 48, n_levels) of an ordinary day; None = the history was too short to learn any
+    learnt             : (n_series, 48, n_levels) of an ordinary day; NaN = the series has no recent past; None = the
+                         history was too short to learn any
     ordinary, expected : (n_series, 48) curves without and with what is known of the day: holidays, events, month ends
     variance           : (n_series, 48) of the errors of past forecasts, which has to do where nothing was learnt
     peaks              : (n_series, n_peak_levels) quantiles of the day's peak at `PEAK_QUANTILES`
     """
-    if learnt is None:
-        quantiles: AnyFloats = normal_quantiles(expected, variance)
-    else:
+    quantiles = normal_quantiles(expected, variance)
+    if learnt is not None:
         effect = np.where(ordinary > 0, expected / np.where(ordinary > 0, ordinary, 1.0), 1.0)
-        quantiles = learnt * np.minimum(effect, _LARGEST_EFFECT)[..., None]
+        quantiles = np.where(np.isfinite(learnt), learnt * np.minimum(effect, _LARGEST_EFFECT)[..., None], quantiles)
     return below_peaks(quantiles, peaks)
 
 

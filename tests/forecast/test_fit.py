@@ -53,6 +53,15 @@ def test_an_ordinary_day_is_forecast_within_a_few_percent() -> None:
     assert np.abs(tomorrow(ordinary()) / expected - 1).mean() < 0.05
 
 
+def test_a_service_that_was_away_for_a_month_is_expected_as_it_was() -> None:
+    history = synthetic_history(n_services=12, n_days=42, noise=0.02)
+    replicas, usage = history.replicas.copy(), history.usage_per_pod.copy()
+    usage[2, :, -30:], replicas[2, -30:] = np.nan, 0
+    model = fit(replace(history, replicas=replicas, usage_per_pod=usage))
+    assert tomorrow(model)[2].mean() / (3 * evening_shape()).mean() == pytest.approx(1, abs=0.3)
+    assert (model.usage_quantiles[2, CPU] > 0).all()
+
+
 def test_weekends_are_known() -> None:
     model = ordinary()
     days = model.calendar.horizon(model.first_day, 7)

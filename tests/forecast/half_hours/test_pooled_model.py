@@ -55,6 +55,15 @@ def test_what_was_never_used_stays_unused() -> None:
     assert (found[3] == 0).all() and (found[4] > 0).any()
 
 
+def test_a_series_without_a_recent_past_is_not_forecast() -> None:
+    usage, days = noisy(N_SERIES, N_DAYS + 7), days_from_monday(N_DAYS + 7)
+    usage[3, -28:], usage[4, -27:] = np.nan, np.nan
+    target = days_from_monday(N_DAYS + 8).take(slice(N_DAYS + 7, None))
+    found = quantiles_after(usage, days, target, alike(N_SERIES))
+    assert found is not None
+    assert np.isnan(found[3]).all() and (found[4] > 0).any() and np.isfinite(np.delete(found, 3, axis=0)).all()
+
+
 def test_gaps_are_no_usage_that_was_measured() -> None:
     usage, days = noisy(N_SERIES, N_DAYS), days_from_monday(N_DAYS)
     usage[:, 20, 10:20] = np.nan

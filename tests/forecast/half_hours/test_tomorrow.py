@@ -53,3 +53,11 @@ def test_errors_of_the_past_speak_where_nothing_was_learnt() -> None:
         None, ordinary=curve, expected=curve, variance=np.ones((1, 48)), peaks=np.array([[99.0, 99.0]])
     )
     np.testing.assert_allclose(found[0, 0], 10 + norm.ppf(HALF_HOUR_LEVELS))
+
+
+def test_errors_of_the_past_speak_for_a_series_without_a_recent_past() -> None:
+    curves, variance, peaks = np.full((2, 48), 10.0), np.ones((2, 48)), np.full((2, 2), 99.0)
+    learnt = np.stack([normal_quantiles(curves[0], 4 * variance[0]), np.full((48, len(HALF_HOUR_LEVELS)), np.nan)])
+    found = quantiles_of_tomorrow(learnt, ordinary=curves, expected=curves, variance=variance, peaks=peaks)
+    np.testing.assert_allclose(found[0], learnt[0])
+    np.testing.assert_allclose(found[1, 0], 10 + norm.ppf(HALF_HOUR_LEVELS))
