@@ -132,8 +132,11 @@ def model_of(artefact: Artefact, now: datetime) -> PeakModel:
     unscored = no_scores(len(services), artefact.arrays["node_z"], len(manifest.nodes))
     arrays: dict[str, Any] = {**no_runs(len(services)), **unscored, **artefact.arrays}
     arrays.setdefault("node_capacity_assumed", np.zeros_like(arrays["node_capacity"]))
-    arrays.setdefault("usage_quantiles", _quantiles_of_errors(arrays))
+    if missing >= _HALF_HOURS:
+        arrays["usage_quantiles"] = np.repeat(arrays["usage_dated"][:, :, :1], len(HALF_HOUR_LEVELS), axis=2)
     check_model(manifest, arrays, ARRAYS, artefact.version, now)
+    if missing >= _HALF_HOURS:  # after the check, which holds what was published to the nodes, not what follows from it
+        arrays["usage_quantiles"] = _quantiles_of_errors(arrays)
     arrays["node_z"] = plausible_z(arrays["node_z"], PEAK_QUANTILES).astype(np.float32)
     arrays["node_bound_z"] = bound_z(arrays["node_bound_z"], arrays["node_z"], PEAK_QUANTILES).astype(np.float32)
     return PeakModel(

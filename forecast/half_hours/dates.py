@@ -19,9 +19,7 @@ def _slot(midnight: Midnight) -> AnyFloats:
 
 
 FEATURES = (
-    Feature(
-        "slot", lambda m: np.broadcast_to(np.arange(SLOTS_PER_DAY, dtype=np.float32), m.usual.shape), is_level=False
-    ),
+    Feature("slot", _slot, is_level=False),
     Feature("weekday", lambda m: _constant(m.weekday, m), is_level=False),
     Feature("day_type", lambda m: _constant(m.day_type, m), is_level=False),
     Feature("resource", lambda m: m.all_day(m.resource), is_level=False),

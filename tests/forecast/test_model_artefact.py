@@ -11,6 +11,7 @@ import pytest
 from forecast.artefact import CorruptArtefact, ForeignArtefact
 from forecast.assumed_capacity import assumed_capacities
 from forecast.fit import fit
+from forecast.model import HALF_HOUR_LEVELS
 from forecast.model_artefact import ARRAYS, artefact_of, model_of, within_limits
 from forecast.published_models import Registry
 from forecast.resources import CPU, LOG
@@ -80,6 +81,20 @@ def test_a_model_of_an_earlier_release_loads_as_one_that_has_no_runs_assumptions
         assert not loaded.run_count.any() and not loaded.run_starts.any() and np.isnan(loaded.run_usage).all()
     else:
         assert not loaded.node_capacity_assumed.any()
+
+
+def test_half_hours_of_a_model_of_an_earlier_release_scatter_as_its_errors_even_beyond_a_node() -> None:
+    model = fitted(synthetic_history(n_days=8))
+    most = 4 * model.node_capacity[:, CPU].max()
+    usage, std = model.usage_dated.copy(), model.own_std.copy()
+    usage[0, CPU], std[0, CPU] = most, most
+    artefact = artefact_of(replace(model, usage_dated=usage, own_std=std), NOW)
+    before = tuple(spec for spec in ARRAYS if spec.name != "usage_quantiles")
+    arrays = {spec.name: artefact.arrays[spec.name] for spec in before}
+    older = replace(artefact, manifest=replace(artefact.manifest, arrays=before), arrays=arrays)
+    quantiles = model_of(older, NOW).usage_quantiles
+    np.testing.assert_allclose(quantiles[:, :, HALF_HOUR_LEVELS.index(0.5)], usage[:, :, 0], rtol=1e-6)
+    assert (quantiles[0, CPU, -1] > 1.5 * most).all() and (np.diff(quantiles, axis=2) >= 0).all()
 
 
 @pytest.mark.parametrize(
