@@ -23,9 +23,10 @@ DATED_DAYS = 14
 """Days from the cut-off that have a profile of their own; later days are read from their day type's profile."""
 
 PEAK_QUANTILES = (0.5, 0.95)
+"""Quantiles of a day's peak that are published: what to expect, and the bound."""
+
 HALF_HOUR_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """Quantiles of single half hours that are published of the first day."""
-"""Quantiles of a day's peak that are published: what to expect, and the bound."""
 
 NOT_MEASURED = "not_measured"
 """Where `PeakModel.info` names services of which no pod was measured: by resource (CPU, memory), a list of names."""
