@@ -7,7 +7,8 @@
 
 All rules of a seed place the same pods in the same order, so differences are paired: the intervals come from drawing
 seeds and days anew (2,000 times), always the same for both rules. A second table compares pods that are placed one by
-one with a release that is placed together (benchmarks/replay_together.py).
+one with a release that is placed together (benchmarks/replay_together.py), a third one pods placed by other curves of
+the same model (benchmarks/replay_curves.py).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from base.arrays import Floats
 from base.errors import InputError
 from benchmarks.clusters.__main__ import main as build_cluster
 from benchmarks.clusters.scenarios import Scenario
+from benchmarks.replay_curves import by_other_curves
 from benchmarks.replay_together import placed_together, print_summary, summary
 from forecast.fit import fit
 from forecast.history import History
@@ -35,6 +37,7 @@ from forecast.hot_share import HOT_SHARE
 from forecast.model import PeakModel
 from scorer.replay.preparation import forecast_with
 from scorer.replay.replay import RULES, Replay, replay
+from scorer.replay.replay_figures import RuleFigures
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
 
@@ -126,17 +129,19 @@ def _measure(directory: Path, n_seeds: int, days: int, *, ladder: bool) -> dict[
             seconds.append(time.perf_counter() - begin)
         return models[known.days[-1]]
 
-    played, placed = [], []
+    played, placed, by_curve = [], [], []
     for seed in range(n_seeds):
         played.append(
             replay(history, pods, forecast_with(fit_once), days=days, seed=seed, ladder=ladder, hot=HOT_SHARE)
         )
         placed.append(placed_together(played[-1]))
+        by_curve.append(by_other_curves(played[-1], seed))
         print(f"{directory.name}: seed {seed + 1} of {n_seeds}", file=sys.stderr)
     return {
         "seeds": [one.to_json() for one in played],
         "mean": {rule: _means(played, rule) for rule in RULES},
-        "ladder": {rung: _ladder_means(played, rung) for rung in played[0].ladder},
+        "ladder": {rung: _short_means([one.ladder[rung] for one in played]) for rung in played[0].ladder},
+        "by_curve": {curve: _short_means([one[curve] for one in by_curve]) for curve in by_curve[0]},
         "difference": {rival: _difference(played, rival) for rival in RIVALS},
         "gap_closed": _mean_gap(played),
         "node_bound_coverage": _coverage(played),
@@ -159,8 +164,7 @@ def _means(played: Sequence[Replay], rule: str) -> dict[str, float]:
     }
 
 
-def _ladder_means(played: Sequence[Replay], rung: str) -> dict[str, float]:
-    figures = [one.ladder[rung] for one in played]
+def _short_means(figures: Sequence[RuleFigures]) -> dict[str, float]:
     return {
         "hot_share": float(np.mean([f.hot_share for f in figures])),
         "peak_cv_cpu": float(np.mean([f.peak_cv["cpu"] for f in figures])),
@@ -222,8 +226,9 @@ def _print_history(name: str, result: dict[str, Any]) -> None:
     print(f"gap closed: {closed}; worst seed behind last_week: {result['worst_hot_share_behind_last_week']:+.3%}")
     print(f"coverage of the node bound: { {k: round(v, 3) for k, v in result['node_bound_coverage'].items()} }")
     print_summary(result["together"])
-    for rung, mean in result["ladder"].items():
-        print(f"  rung {rung:<30}{mean['hot_share']:>9.3%}{mean['peak_cv_cpu']:>9.3f}")
+    for kind, found in (("rung", result["ladder"]), ("curve", result["by_curve"])):
+        for one, mean in found.items():
+            print(f"  {kind} {one:<30}{mean['hot_share']:>9.3%}{mean['peak_cv_cpu']:>9.3f}")
 
 
 if __name__ == "__main__":

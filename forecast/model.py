@@ -191,11 +191,22 @@ class PeakModel:
 
         Of the mean of a service's pods. Days after the first scatter about their expected curve as the first one does.
         """
-        first = self.usage_quantiles.astype(np.float64)
-        if day == self.first_day:
-            return first
-        expected = self.usage((self.first_day, day))  # (n_services, n_resources, 2, 48)
-        return np.maximum(first + (expected[:, :, 1] - expected[:, :, 0])[:, :, None], 0.0)
+        return np.stack([self.usage_at(level, (day,))[:, :, 0] for level in HALF_HOUR_LEVELS], axis=2)
+
+    def usage_at(self, level: float, days: tuple[date, ...]) -> Floats:
+        """One quantile of each half hour of local days, as `usage`. level: of HALF_HOUR_LEVELS"""
+        first = self.usage_quantiles[:, :, HALF_HOUR_LEVELS.index(level), None].astype(np.float64)
+        expected = self.usage((self.first_day, *days))
+        change = expected[:, :, 1:] - expected[:, :, :1]
+        return np.maximum(first + change, 0.0)
+
+    def usage_to_peaks(self, quantile: float, days: tuple[date, ...]) -> Floats:
+        """Expected usage, each day scaled to a quantile of its peak, as `usage`. quantile: of PEAK_QUANTILES"""
+        usage, at = self.usage(days), PEAK_QUANTILES.index(quantile)
+        peaks = np.stack([self.service_peaks(day)[:, :, at] for day in days], axis=2)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factor = peaks / usage.max(axis=3)  # (n_services, n_resources, n_days)
+        return usage * np.where(np.isfinite(factor), factor, 1.0)[..., None]
 
     def usage_on_node(self, days: tuple[date, ...], share: AnyFloats | None = None) -> Floats:
         """What a node feels of one pod: (n_services, n_resources, n_days, 48).
@@ -205,8 +216,12 @@ class PeakModel:
 
         share : (n_services, n_resources) from `load_share`; None = at the reference replica count
         """
+        return self.felt(self.usage(days), days, share)
+
+    def felt(self, usage: Floats, days: tuple[date, ...], share: AnyFloats | None = None) -> Floats:
+        """The same of another usage of one pod than the expected one. usage: (n_services, n_resources, n_days, 48)"""
         factor = self.correction.astype(np.float64) if share is None else self.correction * share
-        return self.usage(days) * factor[:, :, None, None] + self.cost(days)
+        return usage * factor[:, :, None, None] + self.cost(days)
 
     def placement_curves(self, days: tuple[date, ...], share: AnyFloats | None = None) -> tuple[Floats, Floats]:
         """What placement weighs: curves (n_services, n_resources, n_curves, n_days, 48) and their weights (n_curves,).
