@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from autoscaling.autoscale_settings import RequestOptions
-from autoscaling.requests.recommending import Recommendation, recommend
+from autoscaling.requests.recommending import SIZED_BY, Recommendation, recommend
 from autoscaling.requests.rounding import cpu_text, memory_text
 from autoscaling.requests.use import PodUseOfService
 from base.arrays import Floats
@@ -132,6 +132,7 @@ class RequestReport:
         risk = self.risk
         return {
             "savings": self.savings.to_json(),
+            "sized_by": SIZED_BY,
             "risk": None if risk is None else dict(zip(("cpu", "cpu_by_hour", "memory"), risk.of_all, strict=True)),
             "services": [
                 _service(one)

@@ -50,6 +50,12 @@ from forecast.service_key import ServiceKey
 
 ALWAYS: Final = "always"
 
+SIZED_BY: Final = (
+    f"CPU by the expected curve and {RequestOptions.errors:g} standard deviations of a full node's forecast error, "
+    "memory by the highest half hour seen or expected"
+)
+"""Which part of the forecast requests take, for whoever reads them."""
+
 
 @dataclass(frozen=True, slots=True)
 class CpuNeeds:

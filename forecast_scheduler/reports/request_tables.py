@@ -41,6 +41,7 @@ def request_lines(figures: Mapping[str, Any]) -> Iterator[str]:
     n_found, savings, risk = len(_recommended(figures)), figures["savings"], figures["risk"]
     if n_found > _SHOWN:
         yield f"and {n_found - _SHOWN} more services: --json FILE has all"
+    yield f"sized: {figures['sized_by']}"
     yield (
         f"CPU: {amount(savings['cores_today'], 'cores')} requested today, "
         f"{amount(savings['cores_recommended'], 'cores')} recommended, "

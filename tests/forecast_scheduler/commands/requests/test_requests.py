@@ -38,6 +38,7 @@ def test_from_recorded_days_it_says_what_is_saved_and_what_it_risks(
     said = capfd.readouterr().out
     assert "Requests of one pod" in said
     assert "passed the recommendation" in said
+    assert "sized: CPU by the expected curve" in said
 
 
 def test_services_that_limits_hold_back_are_named_and_keep_what_they_used(
