@@ -68,26 +68,39 @@ def accuracy(days: Days, forecaster: str, index: int) -> tuple[Floats, Floats]:
 
 
 def print_accuracy(all_days: dict[str, Days]) -> None:
-    """Print MASE and CRPS over the seasonal naive's, by cell and over all series, then BOOM's lines."""
-    names = FORECASTERS
-    print(f"\nMASE / CRPS of the curves over a copy of the day before\n{'':20}" + "".join(f"{n:>17}" for n in names))
-    totals: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in (*names, YESTERDAY)}
-    for trace, days in all_days.items():
-        for index, resource in enumerate(RESOURCES):
-            if not days.used[:, index].any():
-                continue
-            losses = {name: accuracy(days, name, index) for name in totals}
-            for name, loss in losses.items():
-                totals[name].append(loss)
-            print(f"{f'{trace} {resource.name}':20}" + _ratios(losses, names))
-    joined = {
-        name: (np.concatenate([m for m, _ in parts]), np.concatenate([c for _, c in parts]))
-        for name, parts in totals.items()
-    }
-    print(f"{f'all {len(joined[YESTERDAY][0])} series':20}" + _ratios(joined, names))
+    """Print the accuracy of all forecasters, then BOOM's lines."""
+    names = (*FORECASTERS, YESTERDAY)
+    print_losses(
+        {
+            f"{trace} {resource.name}": {name: accuracy(days, name, index) for name in names}
+            for trace, days in all_days.items()
+            for index, resource in enumerate(RESOURCES)
+            if days.used[:, index].any()
+        },
+        FORECASTERS,
+    )
     print("BOOM's table, of OTHER series and horizons (Datadog's own, native sampling), the same definition:")
     for model, mase, score in BOOM:
         print(f"  {model:20} {mase:.3f} / {score:.3f}")
+
+
+def print_losses(cells: dict[str, dict[str, tuple[Floats, Floats]]], names: Sequence[str]) -> None:
+    """Print MASE and CRPS over those of a copy of the day before, by cell and over all series.
+
+    cells : what `accuracy` says of each name in each cell, and of YESTERDAY
+    names : the columns
+    """
+    print(f"\nMASE / CRPS of the curves over a copy of the day before\n{'':20}" + "".join(f"{n:>17}" for n in names))
+    for cell, losses in cells.items():
+        print(f"{cell:20}" + _ratios(losses, names))
+    joined = {
+        name: (
+            np.concatenate([losses[name][0] for losses in cells.values()]),
+            np.concatenate([losses[name][1] for losses in cells.values()]),
+        )
+        for name in (*names, YESTERDAY)
+    }
+    print(f"{f'all {len(joined[YESTERDAY][0])} series':20}" + _ratios(joined, names))
 
 
 def _ratios(losses: dict[str, tuple[Floats, Floats]], names: Sequence[str]) -> str:
