@@ -54,7 +54,7 @@ SIZED_BY: Final = (
     f"CPU by the expected curve and {RequestOptions.errors:g} standard deviations of a full node's forecast error, "
     "memory by the highest half hour seen or expected"
 )
-"""Which part of the forecast requests take, for whoever reads them."""
+"""Which part of the forecast requests take, as reports name it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,5 +154,5 @@ def test_a_server_without_the_counters_is_read_and_says_so_once(
     with PrometheusServer(blocks) as server:
         found = PrometheusSource(PrometheusConnection(server.url)).read_day(DAY, options_day_end())
     assert found.limit_hits.num_rows == 0 and found.usage.num_rows > 0
-    told = [one for one in found.remarks if one.cause in ("throttling", "OOM kills")]
-    assert [one.cause for one in told] == ["throttling", "OOM kills"] and not any(one.wrong for one in told)
+    remarks = [one for one in found.remarks if one.cause in ("throttling", "OOM kills")]
+    assert [one.cause for one in remarks] == ["throttling", "OOM kills"] and not any(one.wrong for one in remarks)
