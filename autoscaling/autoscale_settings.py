@@ -66,10 +66,7 @@ class BufferOptions(SettingGroup):
     """Image of placeholder pods, which does nothing."""
 
     margin: ClassVar[float] = 0.5
-    """Standard deviations of the forecast's error that a buffer covers: what benchmarks.nodes_in_time chose.
-
-    The replicas that a 0.75 or 0.9 quantile of the load asks for, without a margin, leave pods waiting: p99 of 127 s in
-    place of 7 on three days of the sample. Spreads read from them reserve a tenth less and cost more there."""
+    """Standard deviations of the forecast's error that a buffer covers: what benchmarks.nodes_in_time chose."""
 
 
 class GuardOptions(SettingGroup):
@@ -200,10 +197,7 @@ class RequestOptions(SettingGroup):
 
     errors: ClassVar[float] = 1.2
     """Standard deviations of a full node's forecast error that the requests on it cover together, in addition to the
-    expected usage. Bursty pods bear most of it.
-
-    The 0.75 quantile of each half hour in its place admits 1 to 3 % more pods on the sample and ASD, as 0.7 deviations
-    do, and nodes of bursty VMs are hotter (Bitbrains 0.94 in place of 0.54 %, benchmarks.requests, seed 1)."""
+    expected usage. Bursty pods bear most of it."""
 
     quiet_discount: ClassVar[float] = 4.0
     """How little usage counts while the whole cluster is quiet: by (load of the cluster / its highest load) to this

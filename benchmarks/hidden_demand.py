@@ -130,7 +130,7 @@ def report(n_seeds: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the report."""
+    """Print the shares that both rules find, for even and odd seeds."""
     parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     print("\n".join(report(parser.parse_args().seeds)))

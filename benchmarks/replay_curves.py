@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 
 from base.arrays import Floats
-from forecast.model import PEAK_QUANTILES
+from forecast.model import PEAK_QUANTILES, PeakModel
 from scorer.replay.curves import CurveForecast
 from scorer.replay.preparation import by_curves
 from scorer.replay.recording import Recording
@@ -60,4 +61,16 @@ def other_curves(
     for level in LEVELS:
         yield f"half hours, {level:g}", with_usage(model.usage_at(level, window.days))
     for quantile in PEAK_QUANTILES:
-        yield f"daily peak, {quantile:g}", with_usage(model.usage_to_peaks(quantile, window.days))
+        yield f"daily peak, {quantile:g}", with_usage(raised_to_peaks(model, quantile, window.days))
+
+
+def raised_to_peaks(model: PeakModel, quantile: float, days: tuple[date, ...]) -> Floats:
+    """Return expected usage, each day scaled to a quantile of its peak: (n_services, n_resources, n_days, 48).
+
+    quantile : one of PEAK_QUANTILES
+    """
+    usage, at = model.usage(days), PEAK_QUANTILES.index(quantile)
+    peaks = np.stack([model.service_peaks(day)[:, :, at] for day in days], axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factor = peaks / usage.max(axis=3)  # (n_services, n_resources, n_days)
+    return usage * np.where(np.isfinite(factor), factor, 1.0)[..., None]

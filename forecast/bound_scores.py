@@ -26,7 +26,7 @@ FURTHEST = 10.0
 
 _LEVEL = 0.95
 _SHARED_HALF_LIFE, _OWN_HALF_LIFE = 3.0, 14.0
-"""Nights. If the first is 1, the 0.95 loss of Bitbrains' peaks grows by up to 4 %."""
+"""Nights. What all services do together changes within days; what one does beyond them is seen on few nights."""
 
 _NIGHTS_DOWN, _ROOM = 2, 0.3
 """A quantile of all these nights comes down only when the high ones are forgotten. So the last two nights limit it, to
@@ -36,7 +36,7 @@ _SCORES_OF_HALF_TRUST = 20.0
 """Two nights of ten nodes, say, whose errors are one night's as often as not."""
 
 _OWN_PRIOR_SCORES = 120.0
-"""Scores of other services among which those of one count. With 20 the loss of Bitbrains' CPU grows by 8 %."""
+"""Scores of all services among which those of one count: its own 28 alone hold one or two above a 0.95 quantile."""
 
 _FURTHEST_OWN = 1.0
 _SHARE_DOWN = 0.7

@@ -200,14 +200,6 @@ class PeakModel:
         change = expected[:, :, 1:] - expected[:, :, :1]
         return np.maximum(first + change, 0.0)
 
-    def usage_to_peaks(self, quantile: float, days: tuple[date, ...]) -> Floats:
-        """Expected usage, each day scaled to a quantile of its peak, as `usage`. quantile: of PEAK_QUANTILES"""
-        usage, at = self.usage(days), PEAK_QUANTILES.index(quantile)
-        peaks = np.stack([self.service_peaks(day)[:, :, at] for day in days], axis=2)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            factor = peaks / usage.max(axis=3)  # (n_services, n_resources, n_days)
-        return usage * np.where(np.isfinite(factor), factor, 1.0)[..., None]
-
     def usage_on_node(self, days: tuple[date, ...], share: AnyFloats | None = None) -> Floats:
         """What a node feels of one pod: (n_services, n_resources, n_days, 48).
 

@@ -24,9 +24,7 @@ from kube.objects.labels import selector_matches
 # Only the shape of the forecast counts, so its level cannot be wrong. What is used now is a floor: a forecast never
 # takes a replica that the present load needs. The ceiling limits what a wrong shape can add.
 #
-# The forecast is the expected curve. Growth from it to the 0.75 quantile leaves less time over target, 0.01 % in place
-# of 0.62 on the sample, for 7.4 % more replica-hours than a reactive autoscaler, which gets as much for them by a lower
-# target. The growth of a quantile itself does what that of the expected curve does (benchmarks.replicas).
+# The forecast is the expected curve.
 
 METRIC = "forecast_service_expected_load"
 """Of the external metrics API, and of /metrics."""

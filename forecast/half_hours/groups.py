@@ -45,7 +45,7 @@ class SeriesGroups:
 
     @classmethod
     def one(cls, n_series: int) -> SeriesGroups:
-        """All series alike."""
+        """One group of all series, where nothing is known of their names."""
         nothing = np.zeros(n_series, dtype=np.int64)
         return cls(nothing, nothing, nothing)
 

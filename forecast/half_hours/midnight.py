@@ -15,7 +15,7 @@ from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.half_hours.groups import GroupMoves
 
 KNOWN_DAYS = 28
-"""Days that are looked at. More weeks of a weekday tell little beyond four, and cost as much again."""
+"""Days that are looked at: each weekday four times."""
 
 _LEAST_UNIT = 0.01
 """Of the level: a series that never changes keeps a unit."""

@@ -59,5 +59,5 @@ def below_peaks(quantiles: AnyFloats, peaks: AnyFloats) -> Floats:
 
 def normal_quantiles(mean: AnyFloats, variance: AnyFloats) -> Floats:
     """Those of normal distributions: (..., 48) and (..., 48) -> (..., 48, n_levels), never below 0."""
-    z = np.array([NormalDist().inv_cdf(level) for level in HALF_HOUR_LEVELS])  # scipy takes 60 MB of a scorer
+    z = np.array([NormalDist().inv_cdf(level) for level in HALF_HOUR_LEVELS])  # a scorer loads no scipy
     return np.asarray(np.maximum(mean[..., None] + np.sqrt(np.nan_to_num(variance))[..., None] * z, 0.0))

@@ -1,31 +1,26 @@
-"""Other curves than placement's, for the same pods: what is measured of a service alone changes."""
+"""Curves that the replay places by besides the shipped one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 
-from benchmarks.replay_curves import LEVELS, other_curves
-from forecast.hot_share import HOT_SHARE
-from scorer.replay.preparation import forecast_with, prepare
+from benchmarks.replay_curves import raised_to_peaks
+from forecast.model import PEAK_QUANTILES
 from testing.fitted_models import fitted
 from tests.scorer.replay.small_cluster import small_cluster
 
 
-def test_a_higher_quantile_is_a_higher_curve_and_jobs_and_the_expected_load_stay() -> None:
-    prepared = prepare(*small_cluster(), forecast_with(fitted), hot=HOT_SHARE)
-    ours = prepared.forecasts["forecast"]
-    n_services = len(ours.mean)
-    first_is_a_job = np.where(np.arange(n_services) == 0, 600.0, np.nan)
-    ours = replace(ours, run_seconds=first_is_a_job)
-    found = dict(other_curves(ours, prepared.window, prepared.recording))
-    for low, high in (
-        (f"half hours, {LEVELS[0]:g}", f"half hours, {LEVELS[1]:g}"),
-        ("daily peak, 0.5", "daily peak, 0.95"),
-    ):
-        assert (found[high].curves >= found[low].curves - 1e-9).all()
-        assert (found[high].curves > found[low].curves).any()
-    for one in found.values():
-        np.testing.assert_array_equal(one.mean, ours.mean)
-        np.testing.assert_array_equal(one.curves[0, :, 0], ours.mean[0])
+def test_a_raised_day_reaches_its_peak_and_keeps_its_shape() -> None:
+    model = fitted(small_cluster()[0])
+    days = tuple(model.first_day + timedelta(days=n) for n in (0, 3, 20))
+    expected = model.usage(days)
+    for at, quantile in enumerate(PEAK_QUANTILES):
+        raised = raised_to_peaks(model, quantile, days)
+        peaks = np.stack([model.service_peaks(day)[:, :, at] for day in days], axis=2)
+        used = (expected > 0).any(axis=3) & np.isfinite(peaks)
+        assert used.any()
+        np.testing.assert_allclose(raised.max(axis=3)[used], peaks[used])
+        shape = raised / raised.max(axis=3, keepdims=True)
+        np.testing.assert_allclose(shape[used], (expected / expected.max(axis=3, keepdims=True))[used])

@@ -108,8 +108,8 @@ def _platforms(connection: PrometheusConnection, at: datetime) -> dict[str, int]
     counts: Counter[str] = Counter()
     found = connection.instant("inventory", query, at)
     for labels, count in zip(found.labels, found.values.tolist(), strict=True):
-        told = (labels.get(name, "") for name in ("kubelet_version", "container_runtime_version", "os_image"))
-        counts[", ".join(filter(None, told)) or "no kubelet version"] += int(count)
+        versions = (labels.get(name, "") for name in ("kubelet_version", "container_runtime_version", "os_image"))
+        counts[", ".join(filter(None, versions)) or "no kubelet version"] += int(count)
     return dict(counts.most_common())
 
 
