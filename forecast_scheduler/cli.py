@@ -22,6 +22,7 @@ from importlib.metadata import version
 from typing import Annotated, Final, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from base.errors import ForecastError, InputError, PublishError, StoreError
 from base.redaction import redacted
@@ -75,7 +76,6 @@ _MENDABLE = {
 app = typer.Typer(
     name="forecast-scheduler",
     epilog="Try it without a cluster: forecast-scheduler demo",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # boxes leave 18 of 80 columns for what an option does
 )
@@ -153,6 +153,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return the exit status; every error has become one line on stderr."""
     command = typer.main.get_command(app)
+    _help_when_bare(command)
     try:
         status = command.main(args=list(arguments), prog_name="forecast-scheduler", standalone_mode=False)
         sys.stdout.flush()
@@ -167,6 +168,16 @@ def run(arguments: Sequence[str]) -> int:
     if status == INTERRUPTED:  # typer, too, turns Ctrl-C into this status
         return _fail(INTERRUPTED, "interrupted")
     return status if isinstance(status, int) else SUCCESS
+
+
+def _help_when_bare(command: object) -> None:
+    """Let commands that need arguments, and groups that need a command, print their help when called without any."""
+    if isinstance(command, TyperGroup):
+        command.no_args_is_help = not command.invoke_without_command
+        for inner in command.commands.values():
+            _help_when_bare(inner)
+    elif isinstance(command, TyperCommand):
+        command.no_args_is_help = any(parameter.required for parameter in command.params)
 
 
 def _status_of(error: Exception) -> int:
@@ -191,10 +202,11 @@ def _status_of(error: Exception) -> int:
 
 
 def _usage_error(error: typer.TyperException) -> int:
-    """What typer found wrong, with the command that explains more. Called bare, it has printed the help already."""
-    if not error.format_message():
-        return error.exit_code
+    """What typer found wrong, with the command that explains more; the help as it is of one that was called bare."""
     context = getattr(error, "ctx", None)
+    if context is not None and error.format_message() == context.get_help():
+        print(error.format_message(), file=sys.stderr)
+        return error.exit_code
     command = context.command_path if context is not None else "forecast-scheduler"
     return _fail(error.exit_code, f"{error.format_message().rstrip('.')} (see {command} --help)")
 

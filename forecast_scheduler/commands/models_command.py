@@ -24,7 +24,7 @@ UsersOption = Annotated[
     ),
 ]
 
-models = typer.Typer(help="List published models and go back to an older one.", no_args_is_help=True)
+models = typer.Typer(help="List published models and go back to an older one.")
 
 Version = Annotated[
     str | None, typer.Argument(metavar="[VERSION]", help="Version to go back to. Default: the one in use before.")

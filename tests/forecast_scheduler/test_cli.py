@@ -68,7 +68,7 @@ def test_every_explanation_has_forty_of_eighty_columns(name: str, command: Typer
         ("replay --history . --at yesterday", "--at 'yesterday' is not a time: write for instance 2026-11-14T04:00"),
         ("train --history . --config nowhere.yaml", "config file nowhere.yaml cannot be read"),
         ("train surplus --history .", "surplus"),
-        ("explain", "Missing argument 'POD'"),
+        ("explain --top 2", "Missing argument 'POD'"),
         (
             "explain shop/a --at 2026-02-12T17:00",
             "--at and --history are for a cluster from a file: pass --cluster",
@@ -83,6 +83,24 @@ def test_bad_usage_is_one_line_and_status_2(line: str, message: str, capfd: pyte
     said = capfd.readouterr()
     assert message in said.err
     assert said.err.count("\n") == 1, said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "models",
+        "policy",
+        *(name for name, command in commands() if any(parameter.required for parameter in command.params)),
+    ],
+)
+def test_what_needs_arguments_prints_its_help_without_any(line: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(line.split()) == 2
+    said = capfd.readouterr()
+    first, *others = said.err.splitlines()
+    assert first.startswith(f"Usage: forecast-scheduler{' ' if line else ''}{line}")
+    assert any("--help" in other for other in others) and "Traceback" not in said.err
     assert said.out == ""
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from forecast_scheduler.commands.policy.policy_documents import ReadPolicies
     from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 
-policy = typer.Typer(help="Check policies before they take effect.", no_args_is_help=True)
+policy = typer.Typer(help="Check policies before they take effect.")
 
 _SYNC_SECONDS = 120.0
 
