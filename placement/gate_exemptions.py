@@ -13,9 +13,9 @@ from typing import Final
 
 from base.excluded import OWN_NAMESPACE, SYSTEM_NAMESPACES, ExcludedOptions
 from forecast.service_key import ServiceKey
-from kube.objects.objects import ANNOTATION_PREFIX
+from kube.objects.objects import GATE
 
-ADVICE: Final = ANNOTATION_PREFIX + "advice"
+ADVICE: Final = GATE
 """Name of the scheduling gate, of the label that asks for advice, and of the annotation that says what it was."""
 
 _MIRROR: Final = "kubernetes.io/config.mirror"

@@ -347,6 +347,8 @@ class ScorerStatus(Struct, frozen=True, kw_only=True):
     pods_beyond_nodes: Annotated[
         int, Meta(description="Pods that request or declare more than their node has, or than any node.")
     ] = 0
+    gated_pods: Annotated[int, Meta(description="Pods that our scheduling gate alone holds.")] = 0
+    gated_longest_seconds: Annotated[float, Meta(description="Time for which it has held one of them longest.")] = 0.0
     neutral_scores: Annotated[
         Mapping[str, str], Meta(description="Scores that are the same for all nodes now, with the reason.")
     ] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from cluster.predicted.unknown_capacity import limited
 from forecast.backtest import OURS
 from forecast.model_findings import findings_of
 from forecast.resources import RESOURCES
+from kube.objects.objects import GATE
 from scorer.answers import ModelStatus, PoolLevel, ScorerStatus, VirtualAvailability
 from scorer.scorer_api import NodeFigures
 from scorer.scoring import neutral_scores
@@ -159,6 +160,7 @@ def status(tables: LiveTables) -> ScorerStatus:
         n_services = len({seat.service for seat in state.seat_of.values()})
         unknown = n_pods if predicted is None else predicted.unknown_pods
         measured = int((cluster.measured_nodes() & state.alive).sum())
+        gated = state.gated_since(GATE)
         unread, beyond = len(cluster.unread_capacities()), len(cluster.beyond_nodes())
         neutral = {name: why.value for name, why in neutral_scores(cluster, level).items()}
         water = [PoolLevel(pool, level, stack) for pool, (level, stack) in sorted(cluster.water_levels().items())]
@@ -204,6 +206,8 @@ def status(tables: LiveTables) -> ScorerStatus:
         last_check=tables.last_check,
         unread_capacities=unread,
         pods_beyond_nodes=beyond,
+        gated_pods=len(gated),
+        gated_longest_seconds=max(0.0, now.timestamp() - min(gated)) if gated else 0.0,
         neutral_scores=neutral,
         water_levels=water,
     )

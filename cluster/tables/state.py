@@ -69,7 +69,7 @@ class ClusterState:
         self.seat_of: dict[str, Seat] = {}
         self._standing: dict[str, tuple[int, bool]] = {}  # pod UID -> its service, and whether it serves
         self._uid_of: dict[tuple[str, str], str] = {}  # namespace and name -> pod UID
-        self._waiting: dict[str, None] = {}  # pods that are still to be bound
+        self._waiting: dict[str, float] = {}  # pods that are still to be bound -> since when they have the same gates
         self._owned: dict[str, dict[str, None]] = {}  # UID of a controller -> UIDs of its pods
 
     # Columns, one row per node; read-only views, valid until the next change.
@@ -167,6 +167,13 @@ class ClusterState:
         """Return the pods that are still to be bound."""
         return [self.pods[uid] for uid in self._waiting]
 
+    def gated_since(self, gate: str) -> list[float]:
+        """Return since when (unix seconds) each pod has been held that this gate alone holds.
+
+        A pod that came with it counts from its creation, one that lost its last other gate from then on.
+        """
+        return [since for uid, since in self._waiting.items() if self.pods[uid].gates == (gate,)]
+
     def service_key(self, pod: PodInfo) -> ServiceKey:
         """The service a pod belongs to, be it in the cluster or not."""
         owner = self.replica_sets.get(pod.owner_uid) or self.jobs.get(pod.owner_uid)
@@ -240,7 +247,9 @@ class ClusterState:
                 self._forget_names(known)
         self.pods[pod.uid] = pod
         if waits(pod):
-            self._waiting[pod.uid] = None
+            is_gated_as_before = known is not None and known.gates == pod.gates
+            since = pod.created if known is None else self.now
+            self._waiting[pod.uid] = self._waiting.get(pod.uid, since) if is_gated_as_before else since
         else:
             self._waiting.pop(pod.uid, None)
         if known is None or not _same_names(known, pod):

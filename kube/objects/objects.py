@@ -11,6 +11,9 @@ from kube.objects.constraints import UNCONSTRAINED, HostPort, PodConstraints, Po
 
 ANNOTATION_PREFIX = "forecast-scheduler.io/"
 
+GATE = ANNOTATION_PREFIX + "advice"
+"""Name of the scheduling gate that holds a pod until it is advised on."""
+
 RESERVATION = f"{ANNOTATION_PREFIX}reservation"
 """Annotation of a bound pod: UID of the Reservation that it took over, written together with its node."""
 

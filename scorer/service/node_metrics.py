@@ -233,6 +233,11 @@ class StateCollector(Collector):
             "Pods that request or declare more than their node has, or than any node: they count as what it has.",
             value=status.pods_beyond_nodes,
         )
+        yield GaugeMetricFamily(
+            "forecast_seen_gated_longest_seconds",
+            "Time for which our gate alone has held a pod longest, also one that waits for a quota, as seen from here.",
+            value=status.gated_longest_seconds,
+        )
         losses = GaugeMetricFamily(
             "forecast_backtest_loss",
             "Pinball loss of the daily peaks of services, relative to the peaks, as published with the model in use.",

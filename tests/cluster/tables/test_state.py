@@ -12,7 +12,7 @@ from cluster.tables.state import ClusterState
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.counted_pods import WAITING_SECONDS
-from kube.objects.objects import PodInfo, PodPhase, QosClass
+from kube.objects.objects import GATE, PodInfo, PodPhase, QosClass
 from kube.objects.rollout import ROLLOUT_SECONDS
 from tests.kube.api_objects import GIB, node, pod, pod_of, replica_set
 
@@ -51,6 +51,22 @@ def test_a_pod_comes_moves_and_goes(state: ClusterState) -> None:
     assert state.delete_pod(moved.uid) == [PodChange(moved, Seat(1, 0, 1.0), None)]
     assert not state.requested.any() and not state.requested_nonzero.any() and not state.qos_pods.any()
     assert (state.pods, state.seat_of, state.find_pod("shop", "p")) == ({}, {}, None)
+
+
+def test_a_pod_is_held_by_our_gate_from_when_no_other_gate_holds_it(state: ClusterState) -> None:
+    ours = replace(pod("ours", created=T0 - 40), gates=(GATE,))
+    queued = replace(pod("queued", created=T0 - 3600), gates=("kueue.x-k8s.io/admission", GATE))
+    free = pod("free", created=T0 - 99)
+    for one in (ours, queued, free, replace(free, uid="uid-theirs", name="theirs", gates=("theirs",))):
+        state.put_pod(one)
+    state.put_pod(replace(ours, priority=7))  # another change of it
+    assert state.gated_since(GATE) == [T0 - 40]
+    state.expire(T0 + 5)
+    state.put_pod(replace(queued, gates=(GATE,)))
+    assert state.gated_since(GATE) == [T0 - 40, T0 + 5]
+    state.put_pod(replace(ours, gates=()))
+    state.delete_pod(queued.uid)
+    assert state.gated_since(GATE) == []
 
 
 @pytest.mark.parametrize(
