@@ -103,8 +103,8 @@ class ResourceWatcher(Generic[T]):
         refresh: Callable[[], Watched[T]] | None = None,
         is_known: Callable[[bytes], bool] = lambda line: False,
     ) -> None:
-        self._refresh, self._is_known = refresh or (lambda: watched), is_known
         self.watched, self.synced = watched, threading.Event()
+        self._refresh, self._is_known = refresh or (lambda: self.watched), is_known
         self._api, self._sink, self._page_size, self._timing = api, sink, page_size, timing or Timing()
         self._clock, self._rng = clock, rng or random.Random()
         self._stopping, self._wake = threading.Event(), threading.Event()
@@ -201,7 +201,7 @@ class ResourceWatcher(Generic[T]):
         objects: list[T] = []
         undecodable: tuple[str, ...] = ()
         token, limit = "", self._page_size if step.in_pages else 0
-        paths_left = len(self.watched.other_paths)
+        versions_left = len(self.watched.other_versions)
         while True:
             request = list_request(self.watched, limit=limit, continue_token=token)
             with self._opened(request, self._timing.list_read_seconds) as answer:
@@ -216,9 +216,9 @@ class ResourceWatcher(Generic[T]):
                     continue
                 if result := result_of_status(answer.status):
                     if answer.status == 404 and self.watched.optional:
-                        self.watched = self.watched.at_next_path()
-                        if paths_left > 0:
-                            paths_left -= 1
+                        self.watched = self.watched.at_next_version()
+                        if versions_left > 0:
+                            versions_left -= 1
                             continue
                         if isinstance(self._sink, OptionalSink):
                             self._sink.absent()

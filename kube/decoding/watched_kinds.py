@@ -6,7 +6,7 @@ The kinds that every scheduler knows are `decoding.Kind`; a resource of ours, or
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, Generic, TypeVar
@@ -66,7 +66,7 @@ class Watched(Generic[T]):
     metadata_only    : nothing but metadata is read, so nothing else is asked for
     query            : what narrows the list, such as {"fieldSelector": "metadata.name=policies"}
     optional         : the resource may not be installed: where its list is not found, there are no objects
-    other_paths      : of its list in other versions of the API, tried in turn where the one before is not found
+    other_versions   : the same resource in other versions of the API, tried in turn where the one before is not found
     """
 
     plural: str
@@ -76,12 +76,12 @@ class Watched(Generic[T]):
     metadata_only: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
     optional: bool = False
-    other_paths: tuple[str, ...] = ()
+    other_versions: tuple[Watched[T], ...] = ()
 
-    def at_next_path(self) -> Watched[T]:
-        """With the next of its paths; the one it has comes last."""
-        first, *rest = (*self.other_paths, self.path)
-        return replace(self, path=first, other_paths=tuple(rest))
+    def at_next_version(self) -> Watched[T]:
+        """The next of its versions; the one that it is comes last."""
+        first, *rest = (*self.other_versions, replace(self, other_versions=()))
+        return replace(first, optional=self.optional, other_versions=tuple(rest))
 
     @property
     def group(self) -> str:
@@ -103,6 +103,12 @@ class Watched(Generic[T]):
         except REFUSED:
             return self.singular
         return f"{self.singular} {metadata.namespace or ''}{'/' if metadata.namespace else ''}{metadata.name}"
+
+
+def first_served(versions: Iterable[Watched[T]]) -> Watched[T]:
+    """An optional resource, in the first of these versions that the API server serves."""
+    first, *others = versions
+    return replace(first, optional=True, other_versions=tuple(others))
 
 
 class EventType(Enum):

@@ -1,5 +1,7 @@
 """The APIs that have PodGroups: ours (of scheduler-plugins) and that of Kubernetes itself. One machinery serves both.
 
+Kubernetes serves its PodGroups in several versions, which hold the same objects; the first that is served is read.
+
 A pod is in a native group by `spec.schedulingGroup.podGroupName`, in one of ours by its label (labels.py). Groups of
 one name in one namespace never mix, since the key of a native group names its API.
 
@@ -8,7 +10,7 @@ https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduling/4671-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 from urllib.parse import quote
@@ -34,6 +36,11 @@ class GroupApi:
         return f"/apis/{self.version}"
 
     @property
+    def is_native(self) -> bool:
+        """Whether it is of Kubernetes itself, in any version."""
+        return bool(self.suffix)
+
+    @property
     def group(self) -> str:
         """Name of the API group."""
         return self.version.partition("/")[0]
@@ -46,11 +53,17 @@ OURS: Final = GroupApi(
     "install its definition with kubectl apply --server-side -k deploy/crds/podgroups",
 )
 NATIVE: Final = GroupApi(
-    "scheduling.k8s.io/v1beta1",
+    "scheduling.k8s.io/v1",
     " of scheduling.k8s.io",
     "PodGroupInitiallyScheduled",
     "Kubernetes 1.37 does with the feature gate GenericWorkload and --runtime-config=scheduling.k8s.io/v1beta1=true",
 )
+NATIVE_VERSIONS: Final = (
+    NATIVE,
+    *(replace(NATIVE, version=f"scheduling.k8s.io/{version}") for version in ("v1beta1", "v1alpha3")),
+)
+"""1.37 serves v1beta1, and v1alpha3 with the same fields. 1.36 has an older v1alpha2, which is not read."""
+
 APIS: Final = (OURS, NATIVE)
 
 

@@ -94,7 +94,7 @@ def verdict_without_group(key: str, state: ApiState, why: str = "") -> GangVerdi
         return GangVerdict(Reason.NOT_READ, False, f"waits until PodGroup {key} has been read")
     if state is ApiState.ABSENT:
         api = api_of(key)
-        why = f"the API server does not serve podgroups of {api.version}: {api.where_missing}"
+        why = f"the API server does not serve podgroups of {api.group}: {api.where_missing}"
     return GangVerdict(Reason.MISSING, False, f"PodGroup {key} does not exist{f': {why}' if why else ''}")
 
 

@@ -1,4 +1,4 @@
-"""JSON of a PodGroup, ours or of scheduling.k8s.io/v1beta1 (Kubernetes 1.37) -> pod_group.py.
+"""JSON of a PodGroup, ours or of scheduling.k8s.io (from Kubernetes 1.37) -> pod_group.py.
 
 What a group asks for and we do not do is a problem that names the field: its members wait, and say so.
 https://github.com/kubernetes/api/blob/v0.37.2/scheduling/v1beta1/types.go
@@ -11,6 +11,7 @@ with a problem: its members wait, and say why.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -20,9 +21,9 @@ from base.errors import InputError
 from kube.decoding import wire
 from kube.decoding.shared_json import own_annotations
 from kube.decoding.stored_templates import StoredCondition
-from kube.decoding.watched_kinds import REFUSED, Watched
+from kube.decoding.watched_kinds import REFUSED, Watched, first_served
 from kube.decoding.wire_base import NOTHING, Int32, Wire
-from placement.pod_groups.group_apis import NATIVE, OURS, GroupApi
+from placement.pod_groups.group_apis import NATIVE, NATIVE_VERSIONS, OURS, GroupApi
 from placement.pod_groups.group_of_pod import CREATED_FOR
 from placement.pod_groups.minima import Minima, of_annotations
 from placement.pod_groups.pod_group import (
@@ -164,7 +165,7 @@ _NATIVE_SPEC: Final = msgspec.json.Decoder(_Spec)
 _NATIVE_STATUS: Final = msgspec.json.Decoder(_Status | None)
 
 
-def _decode_native(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
+def _decode_native(body: bytes | Raw, api: GroupApi) -> tuple[PodGroupInfo, str]:
     decoded = _OBJECT.decode(body)
     facts: dict[str, Any] = {"disruption": Disruption.SINGLE}
     try:
@@ -178,7 +179,7 @@ def _decode_native(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
         problem = str(error) if isinstance(error, InputError) else f"spec: {error}"
     if problem:
         facts |= {"minima": Minima(), "topology": ANYWHERE, "problem": problem[:1024]}
-    return identified(decoded, NATIVE, status=_native_status(decoded.status), **facts)
+    return identified(decoded, api, status=_native_status(decoded.status), **facts)
 
 
 def _facts(spec: _Spec) -> dict[str, Any]:
@@ -227,5 +228,8 @@ _PHASES: Final = {"True": "Scheduled", "False": "Scheduling"}
 
 WATCHED_GROUPS: Final[Mapping[GroupApi, Watched[PodGroupInfo]]] = {
     OURS: POD_GROUPS,
-    NATIVE: Watched("podgroups", "PodGroup", f"{NATIVE.path}/podgroups", _decode_native, optional=True),
+    NATIVE: first_served(
+        Watched("podgroups", "PodGroup", f"{api.path}/podgroups", partial(_decode_native, api=api))
+        for api in NATIVE_VERSIONS
+    ),
 }

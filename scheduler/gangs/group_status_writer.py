@@ -14,7 +14,7 @@ import msgspec
 
 from kube.session.session_calls import Session
 from kube.status.status_patches import StatusChange, StatusPatches
-from placement.pod_groups.group_apis import NATIVE, api_of, pod_groups_path
+from placement.pod_groups.group_apis import pod_groups_path
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.group_events import Turns
@@ -73,7 +73,7 @@ class GroupStatusWriter:
     def _changes(self, now: float) -> Iterator[StatusChange]:
         for key in list(self._dirty):
             report = self._directory.report(key)
-            if report is None or (report.group.api is NATIVE and not report.ours):
+            if report is None or (report.group.api.is_native and not report.ours):
                 del self._dirty[key]
                 self._turns.forget(key)
             elif (one := self._look(key, report, now)) is not None:
@@ -85,7 +85,7 @@ class GroupStatusWriter:
         reason, again = self._turns.due(group, wanted, now)
         if reason:
             self._tell(group, reason, wanted.message, now)
-        if group.api is NATIVE:
+        if group.api.is_native:
             change = change_of_native(wanted, group.status, now)
         else:
             change = change_of(wanted, group.status, now, dropped=self._dropped)
@@ -95,7 +95,7 @@ class GroupStatusWriter:
             return None
         # What was read is what is changed, or nothing: others may have conditions in the same list.
         path = f"{pod_groups_path(group.namespace, group.api)}/{quote(group.name, safe='')}"
-        right = f"podgroups/status of {api_of(key).group}"
+        right = f"podgroups/status of {group.api.group}"
         return StatusChange(path, wanted, change, right, version=group.version, uid=group.uid)
 
     def _note_dropped(self, change: StatusChange, body: bytes) -> None:

@@ -10,18 +10,26 @@ from typing import Any, Final
 
 import pytest
 
-from testing.clusters.own_nodes import assert_settled, bound, condition, group, groups, member, our_node, our_pod
+from testing.clusters.own_nodes import OURS, assert_settled, bound, condition, group, groups, member, our_node, our_pod
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.controller_manager.controller_manager import ControllerManager
 from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
-GATES: Final = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true")
+_FEATURES: Final = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup", "WorkloadWithJob")
+GATES: Final = (
+    f"--feature-gates={','.join(f'{name}=true' for name in _FEATURES)}",
+    "--runtime-config=scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true",
+)
 GROUPS: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
+WORKLOADS: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/workloads"
+COMPOSITES: Final = "/apis/scheduling.k8s.io/v1alpha3/namespaces/default/compositepodgroups"
+JOBS: Final = "/apis/batch/v1/namespaces/default/jobs"
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +46,9 @@ def module_plane() -> Iterator[ControlPlane]:
 def native(plane: ControlPlane) -> Iterator[Api]:
     with Api(plane) as api:
         yield api
-        for one in api.request("GET", GROUPS)["items"]:
-            api.request("DELETE", f"{GROUPS}/{one['metadata']['name']}")
+        for path in (JOBS, GROUPS, COMPOSITES, WORKLOADS):
+            for one in api.request("GET", path)["items"]:
+                api.request("DELETE", f"{path}/{one['metadata']['name']}")
 
 
 def native_group(name: str, *, members: int, **spec: Any) -> Manifest:
@@ -123,3 +132,65 @@ def test_kube_scheduler_keeps_the_groups_of_its_own_pods(
             if one.get("subresource") == "status"
         ]
         assert fields == ["kube-scheduler"], "only kube-scheduler writes the status of its groups"
+
+
+def test_a_group_within_a_composite_group_waits_and_names_it(
+    writer: ClusterWriter, native: Api, start: Started
+) -> None:
+    """With room for all: placed one after the other they would not be the whole that they ask to be."""
+    gang = {"schedulingPolicy": {"gang": {"minCount": 1}}}
+    whole: Manifest = {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}
+    templates = [{"name": name, **gang} for name in ("prefill", "decode")]
+    kind = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "Workload", "metadata": {"name": "serving"}}
+    spec = {"compositePodGroupTemplates": [{"name": "all", **whole, "podGroupTemplates": templates}]}
+    native.request("POST", WORKLOADS, kind | {"spec": spec})
+    kind = {"apiVersion": "scheduling.k8s.io/v1alpha3", "kind": "CompositePodGroup", "metadata": {"name": "serving"}}
+    whole["workloadRef"] = {"workloadName": "serving", "templateName": "all"}
+    native.request("POST", COMPOSITES, kind | {"spec": whole})
+    for name in ("prefill", "decode"):
+        reference = {"workloadName": "serving", "templateName": name}
+        made = native_group(name, members=1, parentCompositePodGroupName="serving", workloadRef=reference)
+        native.request("POST", GROUPS, made)
+    writer.create(our_node("large", cpu=8))
+    process = start()
+    writer.create_many(native_member(name, 0) for name in ("prefill", "decode"))
+    writer.create(our_pod("alone"))
+    assert eventually(lambda: bound(writer, "alone") == 1), process.log[-3000:]
+    says = "spec.parentCompositePodGroupName: CompositePodGroup serving is not supported"
+    assert eventually(lambda: all(says in said(native, name)[2] for name in ("prefill", "decode"))), process.log[-3000:]
+    assert said(native, "decode")[:2] == ("False", "SchedulerError")
+
+    def pods_say_so() -> bool:
+        return sum(says in condition(one)[1] for one in writer.list_all("pods")) == 2
+
+    assert eventually(pods_say_so), [condition(one) for one in writer.list_all("pods")]
+    assert bound(writer) == 1, "a part of the composite group has a node"
+
+
+def test_a_job_that_asks_for_a_gang_is_placed_whole(
+    plane: ControlPlane, writer: ClusterWriter, native: Api, start: Started
+) -> None:
+    """The Job controller makes a Workload and a PodGroup of .spec.scheduling, and names it in the pods."""
+    writer.create(our_node("small", cpu=2))
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    template = {"schedulerName": OURS, "restartPolicy": "Never", "containers": [container]}
+    scheduling = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}}
+    spec = {"parallelism": 3, "completions": 3, "scheduling": scheduling, "template": {"spec": template}}
+    kind = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}}
+    with ControllerManager(plane, ("job-controller",), (GATES[0],)) as controllers:
+        process = start()
+        native.request("POST", JOBS, kind | {"spec": spec})
+
+        def group_says() -> tuple[str, str, str]:
+            names = (one["metadata"]["name"] for one in native.request("GET", GROUPS)["items"])
+            return next((said(native, name) for name in names if name.startswith("train-")), ("", "no group", ""))
+
+        assert eventually(lambda: "2 of 3 members" in group_says()[2]), (
+            group_says(),
+            controllers.log.read_text()[-2000:],
+            process.log[-2000:],
+        )
+        assert bound(writer) == 0
+        writer.create(our_node("large", cpu=1))
+        assert eventually(lambda: bound(writer) == 3), (group_says(), process.log[-3000:])
+        assert eventually(lambda: group_says()[:2] == ("True", "Scheduled")), group_says()

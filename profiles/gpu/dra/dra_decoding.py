@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from kube.decoding.constraint_decoding import node_selector_term
 from kube.decoding.object_decoding import controller, created_at
-from kube.decoding.watched_kinds import Watched
+from kube.decoding.watched_kinds import Watched, first_served
 from kube.decoding.wire_base import NOTHING
 from kube.decoding.wire_scheduling import NodeSelectorJson
 from kube.objects.constraints import NodeSelectorTerm
@@ -140,13 +140,9 @@ WATCHED_CLAIMS: Final = Watched("resourceclaims", "ResourceClaim", _CLAIMS, deco
 WATCHED_SLICES: Final = Watched("resourceslices", "ResourceSlice", _SLICES, _decode_slice, optional=True)
 WATCHED_CLASSES: Final = Watched("deviceclasses", "DeviceClass", _CLASSES, _decode_class, optional=True)
 # Kubernetes 1.37 serves v1, 1.36 what its administrator switches on.
-WATCHED_TAINT_RULES: Final = Watched(
-    "devicetaintrules",
-    "DeviceTaintRule",
-    f"{GROUP}/devicetaintrules",
-    _decode_taint_rule,
-    optional=True,
-    other_paths=tuple(f"{GROUP}{version}/devicetaintrules" for version in ("beta2", "alpha3")),
+WATCHED_TAINT_RULES: Final = first_served(
+    Watched("devicetaintrules", "DeviceTaintRule", f"{GROUP}{suffix}/devicetaintrules", _decode_taint_rule)
+    for suffix in ("", "beta2", "alpha3")
 )
 
 

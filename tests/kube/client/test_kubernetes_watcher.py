@@ -148,7 +148,8 @@ def test_a_resource_that_need_not_be_installed_has_no_objects_while_it_is_not(tm
 def test_a_resource_is_read_in_the_first_version_that_is_served(tmp_path: Path) -> None:
     """Not synced before all versions were asked for; a version that goes away is replaced by another."""
     first, *others = paths = ["/apis/x/v1/pods", "/apis/x/v1beta2/pods", "/apis/x/v1alpha3/pods"]
-    watched = replace(WATCHED[Kind.PODS], optional=True, path=first, other_paths=tuple(others))
+    later = tuple(replace(WATCHED[Kind.PODS], path=path) for path in others)
+    watched = replace(WATCHED[Kind.PODS], optional=True, path=first, other_versions=later)
     served = threading.Event()
 
     def script(number: int, query: dict[str, str]) -> Answer:
@@ -166,7 +167,9 @@ def test_a_resource_is_read_in_the_first_version_that_is_served(tmp_path: Path) 
         source.start()
         try:
             assert source.wait_synced(30)
-            assert names(sink) == {"a"} and server.paths[:2] == paths[:2]
+            assert names(sink) == {"a"}
+            assert eventually(lambda: len(server.paths) >= 3)
+            assert server.paths[:3] == [*paths[:2], paths[1]] and server.queries[2].get("watch"), "watched where listed"
             served.set()
             source.list_again({"pods"})
             assert eventually(lambda: names(sink) == {"new"})

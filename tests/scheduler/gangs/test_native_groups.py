@@ -95,9 +95,7 @@ def test_a_pod_that_names_a_group_of_an_api_that_is_not_served_says_how_to_get_i
     assert made.directory.gate(native("a")).reason == f"waits until PodGroup {KEY} has been read"
     made.directory.replace_groups([], NATIVE, is_served=False)
     found = made.directory.gate(native("a")).reason
-    assert found.startswith(
-        f"PodGroup {KEY} does not exist: the API server does not serve podgroups of {NATIVE.version}"
-    )
+    assert found.startswith(f"PodGroup {KEY} does not exist: the API server does not serve podgroups of {NATIVE.group}")
     assert "GenericWorkload" in found
     made.directory.replace_groups([], NATIVE)
     assert made.directory.gate(native("a")).reason == f"PodGroup {KEY} does not exist"
