@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from base.announced_wait import FIRST_SECONDS, announced_wait
 from base.errors import InputError, StoreError
 from base.redaction import redacted
 
@@ -25,6 +28,8 @@ TEMPORARY: Final = ".forecast-scheduler.tmp-"
 """Start of the names of temporary files: those of other programs in the same directory are left alone."""
 _ONE_REQUEST: Final = 5 * 2**30
 """Bytes of the largest object that S3 takes in one request."""
+_FIRST_ANSWER_SECONDS: Final = 30.0
+"""A store that accepts connections and never answers shows itself by then. s3fs alone repeats for six minutes."""
 
 
 class ObjectStore(ABC):
@@ -162,9 +167,43 @@ class FsspecStore(ObjectStore):
         # s3fs sends objects of 100 MiB in parts. A writer killed between two leaves parts that no listing shows.
         protocols = filesystem.protocol if isinstance(filesystem.protocol, tuple) else (filesystem.protocol,)
         self._in_one = {"chunksize": _ONE_REQUEST} if "s3" in protocols else {}
+        self._answers = False
+
+    @contextmanager
+    def _asked(self, name: str, *, is_written: bool = False) -> Iterator[None]:
+        """Around each call: raises StoreError, see _translated, and says what a long call waits for."""
+        path = f"{self._root}/{name}"
+        with _translated(path, is_written=is_written):
+            if not self._answers:
+                self._await_first_answer()
+            with announced_wait(path):
+                yield
+
+    def _await_first_answer(self) -> None:
+        """Raise if the store gives no answer to a small question: StoreError, or what the driver gave up with."""
+        failed: list[Exception] = []
+
+        def ask() -> None:
+            started = time.monotonic()
+            try:
+                self._fs.info(self._root)
+            except Exception as error:
+                # An error that comes soon is an answer: the place may be empty, or its list not for us.
+                if time.monotonic() - started >= FIRST_SECONDS:
+                    failed.append(error)
+
+        asking = threading.Thread(target=ask, name="first-answer", daemon=True)
+        with announced_wait(self._fs.unstrip_protocol(self._root), _FIRST_ANSWER_SECONDS):
+            asking.start()
+            asking.join(_FIRST_ANSWER_SECONDS)
+        if asking.is_alive():
+            raise StoreError(f"{self._root}: no answer within {_FIRST_ANSWER_SECONDS:g} s")
+        if failed:
+            raise failed[0]
+        self._answers = True
 
     def get(self, name: str, at_most: int | None = None) -> bytes:
-        with _translated(f"{self._root}/{name}"):
+        with self._asked(name):
             path = f"{self._root}/{name}"
             part = {} if at_most is None else {"start": 0, "end": at_most + 1}
             try:
@@ -183,7 +222,7 @@ class FsspecStore(ObjectStore):
         return False
 
     def exists(self, name: str) -> bool:
-        with _translated(f"{self._root}/{name}"):
+        with self._asked(name):
             self._fs.invalidate_cache()
             try:
                 # Not `isfile`: it says no where the store gives no answer.
@@ -192,7 +231,7 @@ class FsspecStore(ObjectStore):
                 return False
 
     def put(self, name: str, content: bytes) -> None:
-        with _translated(f"{self._root}/{name}", is_written=True):
+        with self._asked(name, is_written=True):
             # Nothing to do on object stores; stores with real directories (SFTP, HDFS) need them.
             self._fs.makedirs(f"{self._root}/{name}".rpartition("/")[0], exist_ok=True)
             self._fs.pipe_file(f"{self._root}/{name}", content, **self._in_one)
@@ -202,7 +241,7 @@ class FsspecStore(ObjectStore):
         """Write a file that is not there; raises FileExistsError. S3, Cloud Storage and Blob Storage let one of several
         writers in; other stores may let in more.
         """
-        with _translated(f"{self._root}/{name}", is_written=True):
+        with self._asked(name, is_written=True):
             self._fs.makedirs(f"{self._root}/{name}".rpartition("/")[0], exist_ok=True)
             self._fs.pipe_file(f"{self._root}/{name}", content, mode="create")
             self._fs.invalidate_cache()
@@ -214,7 +253,7 @@ class FsspecStore(ObjectStore):
         return self._list(directory, "file")
 
     def _list(self, directory: str, kind: str) -> list[str]:
-        with _translated(f"{self._root}/{directory}"):
+        with self._asked(directory):
             # Listings are cached per process, and another process may have published.
             self._fs.invalidate_cache()
             try:
@@ -224,7 +263,7 @@ class FsspecStore(ObjectStore):
             return sorted(str(e["name"]).rstrip("/").rpartition("/")[2] for e in entries if e["type"] == kind)
 
     def remove(self, directory: str, first: str) -> None:
-        with _translated(f"{self._root}/{directory}"):
+        with self._asked(directory):
             for name in sorted(self.files(directory), key=lambda name: name != first):
                 with suppress(FileNotFoundError):
                     self._fs.rm_file(f"{self._root}/{directory}/{name}")
@@ -233,7 +272,7 @@ class FsspecStore(ObjectStore):
             self._fs.invalidate_cache()
 
     def delete(self, name: str) -> None:
-        with _translated(f"{self._root}/{name}"):
+        with self._asked(name):
             with suppress(FileNotFoundError):
                 self._fs.rm_file(f"{self._root}/{name}")
             self._fs.invalidate_cache()

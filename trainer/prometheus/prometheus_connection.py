@@ -22,6 +22,7 @@ from requests.auth import AuthBase
 from requests.exceptions import RequestException, SSLError
 from urllib3.exceptions import HTTPError
 
+from base.announced_wait import announced_wait
 from base.backoff import Backoff
 from base.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
 from base.errors import InputError
@@ -161,9 +162,8 @@ class PrometheusConnection:
                 except Transient as error:
                     left = started + patience - time.monotonic()
                     if left <= 0:
-                        raise PrometheusUnreachable(
-                            f"{error.found} (tried for {patience:.0f} s): {error.way_out}"
-                        ) from error
+                        tried = _tried(attempt, time.monotonic() - started)
+                        raise PrometheusUnreachable(f"{error.found}{tried}: {error.way_out}") from error
                     self._report(name, attempt, error, waited=patience - left, left=left)
                     self._sleep(pause.seconds(attempt, rng))
         except ImpossibleAnswer as error:
@@ -192,13 +192,16 @@ class PrometheusConnection:
     def _answer(self, name: str, kind: str, params: dict[str, Any], decode: Callable[[list[Series]], Matrix]) -> Matrix:
         """Ask once. Raises Transient, TooManySamples, ImpossibleAnswer or InputError."""
         url, session, timeout = f"{self.url.rstrip('/')}/api/v1/{kind}", self._session, self.options.timeout
+        if not self._reached.is_set():
+            timeout = min(timeout, self.options.first_patience)
         # A session's own `verify` would give way to $REQUESTS_CA_BUNDLE.
         how: dict[str, Any] = {"timeout": timeout, "verify": session.verify, "stream": True}
         try:
-            if len(params["query"]) > _LONGEST_URL:
-                asked = session.post(url, data=params, **how)
-            else:
-                asked = session.get(url, params=params, **how)
+            with announced_wait(f"{self.url} to query {name}", timeout):
+                if len(params["query"]) > _LONGEST_URL:
+                    asked = session.post(url, data=params, **how)
+                else:
+                    asked = session.get(url, params=params, **how)
             with asked as response, ROOM.reading() as hold:
                 # read1 returns what has come: read would wait for a whole piece, however slowly it drips.
                 body = read_whole(
@@ -248,6 +251,13 @@ class _Credentials(AuthBase):
                 password = _secret(options.password_file, "password_file")
             return requests.auth.HTTPBasicAuth(options.username.encode(), password.encode())(request)
         return request
+
+
+def _tried(attempts: int, seconds: float) -> str:
+    """How often and how long a query was asked, for the end of a sentence; "" = once, and the error came at once."""
+    if attempts == 1:
+        return f" (asked once, for {seconds:.0f} s)" if seconds >= 1 else ""
+    return f" (asked {attempts} times in {seconds:.0f} s)" if seconds >= 1 else f" (asked {attempts} times)"
 
 
 def _end_redirect(response: requests.Response, *args: Any, **kwargs: Any) -> None:

@@ -71,7 +71,7 @@ class ConnectionOptions(SettingGroup):
     """Time for which a failing request is repeated."""
 
     first_patience: ClassVar[float] = 15.0
-    """Seconds for which the first request of a run is repeated at most: a wrong URL is reported soon."""
+    """Seconds for which the first request of a run waits and is repeated at most: a wrong URL is reported soon."""
 
     @field_validator("cluster")
     @classmethod
