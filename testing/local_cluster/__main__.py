@@ -70,15 +70,7 @@ def _programs() -> Path:
 
 def _write_environment(directory: Path, cluster: LocalCluster, program: Path) -> None:
     path = f"{Path(sys.executable).parent}:{program.parent}"
-    lines = {
-        "KUBECONFIG": str(cluster.kubeconfig),
-        "PROMETHEUS": cluster.prometheus_url,
-        "SCHEDULER": f"http://127.0.0.1:{cluster.ports.schedule}",
-        "EXTENDER": f"http://127.0.0.1:{cluster.ports.extender}",
-        "ADVISOR": f"http://127.0.0.1:{cluster.ports.advise}",
-        "FORECAST_SCHEDULER_CONFIG": str(cluster.settings),
-    }
-    text = "".join(f"export {name}='{value}'\n" for name, value in lines.items())
+    text = "".join(f"export {name}='{value}'\n" for name, value in cluster.environment.items())
     (directory / "env.sh").write_text(f"# For a shell that talks to the local cluster: . env.sh\n{text}"
                                       f"export PATH='{path}':\"$PATH\"\n")  # fmt: skip
 
@@ -90,7 +82,8 @@ def _welcome(cluster: LocalCluster, shown: Path, days: int, seconds: float) -> s
 
   Kubernetes   {shown}/kubeconfig
   Prometheus   {cluster.prometheus_url}
-  extender     kube-scheduler asks http://127.0.0.1:{cluster.ports.extender}, where no process listens yet
+  extender     kube-scheduler asks {cluster.ports.url("extender")}, where no process listens yet
+  webhook      the API server asks {cluster.ports.url("webhook")}: `forecast-scheduler webhook` starts it
   pods to try  {manifests} in {shown}
 
 What comes next is in docs/start/getting-started.md. In every other terminal, first:

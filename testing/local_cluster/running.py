@@ -3,6 +3,7 @@
     etcd, kube-apiserver    50 nodes and the pods that the sample has at this time of day
     kube-scheduler          asks an extender, and goes on without it while there is none (deploy/kube-scheduler/)
     kubelets                played: pods that are bound run a second later
+    webhook configuration   as shipped, for a webhook on this machine: until it listens, pods are created unshaped
     Prometheus              the last days, then what the sample has next, half hour by half hour
 
 There are no controllers: pods of the sample stay, and a ReplicaSet makes no others.
@@ -24,9 +25,12 @@ import httpx
 import yaml
 
 from placement.gate_exemptions import ADVICE
+from testing.authority import Authority
 from testing.local_cluster.metrics import page, past
 from testing.local_cluster.objects import node_object, one_more, pod_object, replica_set_objects
 from testing.local_cluster.sample import SAMPLE, PodCourse, read_sample
+from testing.processes.webhook_process import manifests
+from testing.servers.applying import Applier
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
@@ -35,6 +39,7 @@ from testing.servers.openmetrics import write_blocks
 from testing.servers.prometheus import PrometheusServer, free_port
 from testing.servers.provider_process import ProviderProcess
 from testing.servers.shipped_extender import shipped_extender
+from testing.servers.shipped_webhook import shipped_webhook
 from testing.waiting import eventually
 
 ADDED_PODS: Final = {
@@ -51,7 +56,12 @@ _SERVICE = ("shop", "checkout")
 _OUR_NAMESPACE = "forecast-scheduler"  # of the Lease of our own loops
 _SCRAPE_SECONDS = 15
 _RULES = Path(__file__).resolve().parents[2] / "dashboards" / "prometheus"
-_BESIDE_OWN_LOOPS = SAMPLE.parents[1] / "deploy" / "kube-scheduler" / "beside-own-loops.yaml"
+_DEPLOY = SAMPLE.parents[1] / "deploy"
+_BESIDE_OWN_LOOPS = _DEPLOY / "kube-scheduler" / "beside-own-loops.yaml"
+_DEFINITIONS = [
+    _DEPLOY / "crds",
+    *(_DEPLOY / "crds" / name for name in ("podgroups", "elasticquotas", "rebalanceplans", "reservations")),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +73,16 @@ class Ports:
     extender: int = 8888
     schedule: int = 8889
     advise: int = 8890
+    rebalance: int = 8891
+    webhook: int = 8443
 
     def free(self) -> Ports:
-        """The same, with others in place of those that somebody listens on."""
-        wanted = (self.prometheus, self.scorer, self.extender, self.schedule, self.advise)
-        return Ports(*(port if _is_free(port) else free_port() for port in wanted))
+        """The same, with others in place of those that are in use."""
+        return Ports(**{name: port if _is_free(port) else free_port() for name, port in asdict(self).items()})
+
+    def url(self, name: str) -> str:
+        """Where the service of this name is going to listen."""
+        return f"{'https' if name == 'webhook' else 'http'}://127.0.0.1:{asdict(self)[name]}"
 
     def moved(self) -> list[str]:
         """What differs from the default ports, one sentence each."""
@@ -95,13 +110,25 @@ class LocalCluster:
     days       : of history
     kubeconfig : of an administrator
     settings   : for all commands of forecast-scheduler
+    environment : what a shell needs to follow the pages in docs/: addresses of all services, whether or not they run
     n_pods, n_nodes : what is there at the start
     """
 
     def __init__(self, directory: Path, *, days: int, ports: Ports) -> None:
         self.directory, self._days, self.ports = directory, days, ports
         self.kubeconfig, self.settings = directory / "kubeconfig", directory / "settings.yaml"
-        self.prometheus_url = f"http://127.0.0.1:{ports.prometheus}"
+        self.prometheus_url = ports.url("prometheus")
+        self.environment = {
+            "KUBECONFIG": str(self.kubeconfig),
+            "FORECAST_SCHEDULER_CONFIG": str(self.settings),
+            "PROMETHEUS": self.prometheus_url,
+            "SCORER": ports.url("scorer"),
+            "EXTENDER": ports.url("extender"),
+            "SCHEDULER": ports.url("schedule"),
+            "ADVISOR": ports.url("advise"),
+            "REBALANCER": ports.url("rebalance"),
+            "TOKEN": "",  # nothing asks for one here
+        }
         self.n_nodes = self.n_pods = 0
         self._stack = ExitStack()
 
@@ -139,12 +166,17 @@ class LocalCluster:
             writer.create_many(pod_object(pod, sets) for pod in there)
         self.n_nodes, self.n_pods = len(sample.nodes), len(there)
         stack.enter_context(ProviderProcess(plane, "", start_seconds=1.0))
-        extender = shipped_extender(f"http://127.0.0.1:{self.ports.extender}")
+        extender = shipped_extender(self.ports.url("extender"))
         profiles = yaml.safe_load(_BESIDE_OWN_LOOPS.read_text())["profiles"]
         stack.enter_context(KubeScheduler(plane, [extender], profiles))
         self.kubeconfig.write_bytes(plane.kubeconfig.read_bytes())
         self.kubeconfig.chmod(0o600)
-        self.settings.write_text(yaml.safe_dump(self._settings(), sort_keys=False))
+        certificates = Authority(self.directory, "webhook-authority")
+        with Applier(plane) as applier:
+            applier.apply_all(manifests(*_DEFINITIONS))
+            # Last: nothing of the above has to wait for a webhook that does not listen.
+            applier.apply(shipped_webhook(self.ports.url("webhook"), certificates.ca))
+        self.settings.write_text(self.settings_text(*certificates.issue("webhook")))
         self._leave_manifests(there, sets)
         # The history has a sample each half hour, and Prometheus looks back five minutes: who asked before the first
         # scrape would find nothing there but shortly after a full or half hour.
@@ -161,18 +193,21 @@ class LocalCluster:
             "extender": self.ports.extender,
             "schedule": self.ports.schedule,
             "advisor": self.ports.advise,
+            "rebalancer": self.ports.rebalance,
+            "webhook": self.ports.webhook,
         }
         return [(f"forecast-scheduler-{name}", f"127.0.0.1:{port}") for name, port in ports.items()]
 
-    def _settings(self) -> dict[str, Any]:
-        """The sample has half hours; the rest is where everybody listens."""
-        return {
-            "prometheus": {"step": "30m"},
-            "scorer": {"serving": {"port": self.ports.scorer}},
-            "extender": {"serving": {"port": self.ports.extender}},
-            "schedule": {"serving": {"port": self.ports.schedule}},
-            "advise": {"serving": {"port": self.ports.advise}},
-        }
+    def settings_text(self, certificate: Path, key: Path) -> str:
+        """The sample has half hours; the rest is where everything is. certificate, key: of the webhook."""
+        ports = asdict(self.ports)
+        del ports["prometheus"]
+        sections: dict[str, Any] = {name: {"serving": {"port": port}} for name, port in ports.items()}
+        sections["webhook"]["serving"] |= {"tls_cert": str(certificate), "tls_key": str(key)}
+        read = {"prometheus": {"step": "30m", "url": self.prometheus_url}}
+        return yaml.safe_dump(
+            read | {"models": {"location": str(self.directory / "models")}} | sections, sort_keys=False
+        )
 
     def _leave_manifests(self, there: list[PodCourse], sets: Mapping[tuple[str, str], Manifest]) -> None:
         sibling = next(pod for pod in there if (pod.namespace, pod.owner[1]) == _SERVICE)
@@ -184,7 +219,7 @@ class LocalCluster:
 
 
 def _scrape(job: str, address: str) -> dict[str, Any]:
-    """Of the sample nothing is told apart by where it was scraped: its history was not."""
+    """Of the sample no series says where it was scraped, as its history does not."""
     entry: dict[str, Any] = {
         "job_name": job,
         "scrape_interval": f"{_SCRAPE_SECONDS}s",
@@ -192,4 +227,6 @@ def _scrape(job: str, address: str) -> dict[str, Any]:
     }
     if job == "sample":
         entry |= {"honor_labels": True, "metric_relabel_configs": [{"action": "labeldrop", "regex": "instance|job"}]}
+    if job.endswith("-webhook"):
+        entry |= {"scheme": "https", "tls_config": {"insecure_skip_verify": True}}
     return entry

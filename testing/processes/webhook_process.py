@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import ssl
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import yaml
 from testing.authority import Authority
 from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.shipped_webhook import shipped_webhook
 from testing.waiting import eventually
 
 WEBHOOK_NAME = "templates.forecast-scheduler.io"
@@ -151,16 +151,10 @@ class WebhookProcess(ScorerProcess):
 
 def configuration(webhook: WebhookProcess, called: str = "forecast-scheduler", /, **changed: Any) -> dict[str, Any]:
     """The shipped MutatingWebhookConfiguration, for a webhook on this machine; `changed` replaces fields of it."""
-    (shipped,) = manifests(ROOT / "deploy" / "base" / "webhook" / "configuration.yaml")
-    shipped["metadata"]["name"] = called
-    (one,) = shipped["webhooks"]
-    one["clientConfig"] = {
-        "url": f"{webhook.url}/mutate",
-        "caBundle": base64.b64encode(webhook.ca.read_bytes()).decode(),
-    }
-    one["timeoutSeconds"] = 10  # a busy machine must not look like a slow webhook
-    one.update(changed)
-    return dict(shipped)
+    # A busy machine must not look like a slow webhook.
+    made = shipped_webhook(webhook.url, webhook.ca, **({"timeoutSeconds": 10} | changed))
+    made["metadata"]["name"] = called
+    return made
 
 
 def node_config(name: str, *, default: str = "general") -> dict[str, Any]:

@@ -121,7 +121,12 @@ class Kubelets:
         else:
             self._runs(uid, now)
             state = {"running": {"startedAt": _time(now)}}
-            status = {"phase": "Running", "startTime": _time(now), "containerStatuses": _containers(pod, state)}
+            status = {
+                "phase": "Running",
+                "startTime": _time(now),
+                "conditions": _conditions(pod, now, is_ready=True),
+                "containerStatuses": _containers(pod, state),
+            }
         return Act(metadata["namespace"], metadata["name"], uid, status)
 
     def _runs(self, uid: str, now: float) -> None:
@@ -139,8 +144,17 @@ def _finished(pod: Mapping[str, Any], began: float, now: float, *, is_failed: bo
     }
     return {
         "phase": "Failed" if is_failed else "Succeeded",
+        "conditions": _conditions(pod, now, is_ready=False),
         "containerStatuses": _containers(pod, {"terminated": state}),
     }
+
+
+def _conditions(pod: Mapping[str, Any], now: float, *, is_ready: bool) -> list[dict[str, Any]]:
+    """All conditions, as the kubelet leaves them: a merge patch replaces the whole list."""
+    ours = ("Ready", "ContainersReady")
+    others = [dict(one) for one in pod["status"].get("conditions") or () if one["type"] not in ours]
+    said: dict[str, Any] = {"status": "True"} if is_ready else {"status": "False", "reason": "PodCompleted"}
+    return [*others, *({"type": kind, "lastTransitionTime": _time(now)} | said for kind in ours)]
 
 
 def _containers(pod: Mapping[str, Any], state: Mapping[str, Any]) -> list[dict[str, Any]]:
