@@ -136,6 +136,9 @@ class _Usage:
     def service_history(self, *unused: object) -> Floats:
         raise NotImplementedError
 
+    def pods(self, *unused: object) -> dict[tuple[str, str], float]:
+        raise NotImplementedError
+
 
 RULES = ("no pods", "requests", "small", "forecast", "up to 90 %", "true future")
 

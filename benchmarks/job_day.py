@@ -124,6 +124,9 @@ class _Usage:
     def service_history(self, *unused: object) -> Floats:
         raise NotImplementedError
 
+    def pods(self, *unused: object) -> dict[tuple[str, str], float]:
+        raise NotImplementedError
+
 
 class _Queue:
     """The gate is asked every minute anyway."""

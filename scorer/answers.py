@@ -225,6 +225,18 @@ class BetterNode(Struct, frozen=True):
     there_with: Annotated[Peak, Meta(description="The other node's, with the pod.")]
 
 
+class ResourceNow(Struct, frozen=True, kw_only=True):
+    """One resource of a node now, and in what is left of today."""
+
+    resource: str
+    unit: str
+    capacity: Amount
+    measured: Annotated[Amount, Meta(description="Now; null = not measured.")]
+    expected: Annotated[Amount, Meta(description="Of this half hour, before what is measured corrects it.")]
+    bound: Annotated[Amount, Meta(description="Upper bound (95 %) of the same.")]
+    rest_of_day: Annotated[Peak | None, Meta(description="Of the half hours of today that are not over.")]
+
+
 class PodOnNode(Struct, frozen=True):
     """One of the largest pods of a node in the half hour of its peak."""
 
@@ -233,6 +245,8 @@ class PodOnNode(Struct, frozen=True):
     usage: float
     better: Annotated[BetterNode | None, Meta(description="null = none; why_not says why.")]
     why_not: str = ""
+    expected_now: Annotated[Amount, Meta(description="In this half hour.")] = None
+    measured_now: Annotated[Amount, Meta(description="null = not measured.")] = None
 
 
 class NodeReport(Struct, frozen=True, kw_only=True):
@@ -246,6 +260,11 @@ class NodeReport(Struct, frozen=True, kw_only=True):
     level: LevelNumber
     model_version: str | None
     peak: Peak | None
+    resources: Annotated[
+        tuple[ResourceNow, ...], Meta(description="Those with a capacity: measured and expected.")
+    ] = ()
+    measured_seconds_ago: float | None = None
+    not_measured: Annotated[str, Meta(description="Why nothing is measured now; empty = it is.")] = ""
     starts: Annotated[tuple[datetime, ...], Meta(description="Of the half hours to come.")] = ()
     expected: tuple[float, ...] = ()
     bound: tuple[float, ...] = ()

@@ -30,6 +30,7 @@ from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.answers import BetterNode, NodeReport, PodOnNode, ServiceOnNode
 from scorer.highest_peak import expected_peaks
+from scorer.node_now import measured_pods, used_now
 from scorer.scoring import score_pod
 from scorer.scoring_policy import ScoringPolicies, opts_out
 
@@ -54,6 +55,7 @@ def node_report(
         raise InputError(f"top is {top}: 0 pods or more are needed")
     with tables.reading() as cluster:
         row = _row_of(cluster, node)
+        now_used = used_now(tables, cluster, row)
         info = cluster.state.nodes[row]
         level, _ = tables.level()
         level = Level(int(level_of_nodes(level, cluster.measured_nodes())[row]))
@@ -69,6 +71,9 @@ def node_report(
             level=level,
             model_version=version,
             peak=None,
+            resources=now_used.of_each(None),
+            measured_seconds_ago=now_used.seconds_ago,
+            not_measured=now_used.why_not,
         )
         if predicted is None:
             return replace(found, notes=("no model has been published",))
@@ -77,7 +82,7 @@ def node_report(
         load = load_inputs(predicted, [row], widen=tables.widen(horizon))
         seated = _seated_on(cluster, predicted, row)
     (peak,) = expected_peaks(load, hours)
-    found = replace(found, peak_hours=hours.words, peak=peak)
+    found = replace(found, peak_hours=hours.words, peak=peak, resources=now_used.of_each(load))
     if peak is None:
         return replace(found, notes=("no resource of the node has a known capacity",))
     r, curves, first = resource_index(peak.resource), load.curves(hours.window), hours.window.start
@@ -87,14 +92,24 @@ def node_report(
     total = float(curves.mean()[0, r, slot - first])
     services = _services(seated, use, total)
     largest = sorted(seated, key=lambda one: (-use.get(one.key, 0.0), one.pod.namespace, one.pod.name))[:top]
+    uses = (use, _use_at(load, r, horizon.slot))
+    measured, trouble = measured_pods(tables, peak.resource, [one.pod for one in largest])
     return replace(
         found,
+        notes=(trouble,) if trouble else (),
         starts=tuple(map(horizon.start_of, hours.slots.tolist())),
         expected=tuple(curves.curve(0)[0, r, slots].tolist()),
         bound=tuple(curves.curve(1)[0, r, slots].tolist()),
         besides_pods=max(0.0, total - sum(one.usage for one in services)),
         services=services,
-        largest=tuple(_pod_on_node(tables, policies, one, node, day, hours, use.get(one.key, 0.0)) for one in largest),
+        largest=tuple(
+            replace(
+                _pod_on_node(tables, policies, one, node, day, hours, uses[0].get(one.key, 0.0)),
+                expected_now=uses[1].get(one.key),
+                measured_now=measured.get((one.pod.namespace, one.pod.name)),
+            )
+            for one in largest
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -44,6 +44,9 @@ class UsageSource(Protocol):
 
         pods : names of those that are there now
         """
+
+    def pods(self, resource: str, names: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
+        """Usage of some pods now, base units, by namespace and name; those that are not measured are left out."""
 
 
 def usage_by_row(measured: NodeUsage, row_of: dict[str, int], n_rows: int) -> tuple[AnyFloats, AnyFloats]:

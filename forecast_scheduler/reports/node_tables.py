@@ -12,7 +12,7 @@ from rich.text import Text
 from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from cluster.degradation import Level
 from cluster.predicted.node_load import NEXT_24_HOURS
-from forecast_scheduler.reports.table_format import amount, plain, titled_table
+from forecast_scheduler.reports.table_format import amount, plain, short_duration, titled_table
 from scorer.answers import NodeReport, Nodes, NodeSummary, Peak, PodOnNode
 from scorer.highest_peak import bound_share, clock, peak_words
 from scorer.load_scale import FULL_SHARE, UNKNOWN, percent
@@ -48,7 +48,10 @@ def nodes_table(found: Nodes, hot: float) -> Table:
 
 
 def node_tables(report: NodeReport, hot: float) -> Iterator[Table]:
-    """The curve of the day, services by their share of the peak, and the largest pods with the best other node."""
+    """What is measured beside what is expected, the curve of the day, services by their share of the peak, and the
+    largest pods with the best other node."""
+    if report.resources:
+        yield _now_table(report, hot)
     if report.peak is None:
         return
     yield _curve_table(report, report.peak, hot)
@@ -59,6 +62,8 @@ def node_tables(report: NodeReport, hot: float) -> Iterator[Table]:
 
 def node_lines(report: NodeReport) -> Iterator[str]:
     """What no table says."""
+    if report.not_measured:
+        yield f"nothing is measured of this node now: {report.not_measured}"
     if not report.ready:
         yield "the node takes no new pods: it is not ready, or cordoned"
     if report.level != Level.FRESH:
@@ -99,26 +104,59 @@ def _coloured(share: float | None, hot: float) -> Text:
     return Text(percent(share), style=style)
 
 
-def _curve_table(report: NodeReport, peak: Peak, hot: float) -> Table:
-    """One row per hour: the higher of its half hours."""
-    today = report.now.date()
-    title = f"{plain(report.name)}, {_hours(report.peak_hours or '')}: {peak_words(peak, today)}, {report.pods} pods"
-    table = titled_table(title, "hour", "expected", ">share", ">upper bound (95 %)", wrap_first=False)
-    capacity = peak.capacity or float("nan")
-    for begin, end in _hours_of(report.starts):
-        expected, bound = (max(curve[begin:end]) / capacity for curve in (report.expected, report.bound))
-        bar = "█" * min(round(_BAR * max(expected, 0.0)), 2 * _BAR)
-        share = _coloured(expected, hot)
-        hour = clock(report.starts[begin].replace(minute=0), today)
-        table.add_row(hour, Text(bar, style=share.style), share, percent(bound))
+def _now_table(report: NodeReport, hot: float) -> Table:
+    """One row per resource: now, and what is left of today."""
+    ago = "" if report.measured_seconds_ago is None else f", measured {short_duration(report.measured_seconds_ago)} ago"
+    table = titled_table(
+        f"{plain(report.name)} now{ago}, and its expected peaks in the rest of today, with their upper bounds (95 %)",
+        "resource",
+        ">measured",
+        ">",
+        ">expected",
+        ">upper bound",
+        ">peak to come",
+        ">upper bound",
+        wrap_first=False,
+    )
+    for one in report.resources:
+        measured, expected, bound = (_of(value, one.capacity) for value in (one.measured, one.expected, one.bound))
+        rest = one.rest_of_day
+        table.add_row(
+            one.resource,
+            UNKNOWN if one.measured is None else amount(one.measured, one.unit),
+            _coloured(measured, hot),
+            percent(expected),
+            percent(bound),
+            UNKNOWN if rest is None else f"{percent(rest.share)} at {clock(rest.at, report.now.date())}",
+            UNKNOWN if rest is None else percent(bound_share(rest)),
+        )
     return table
 
 
-def _hours_of(starts: Sequence[datetime]) -> Iterator[tuple[int, int]]:
-    """Where the half hours of each hour begin and end: a list that begins at 21:30 has one of 21:00."""
+def _of(value: float | None, capacity: float | None) -> float | None:
+    return None if value is None or not capacity else value / capacity
+
+
+def _curve_table(report: NodeReport, peak: Peak, hot: float) -> Table:
+    """One row per half hour of today, later one per hour: the higher of its half hours."""
+    today = report.now.date()
+    title = f"{plain(report.name)}, {_hours(report.peak_hours or '')}: {peak_words(peak, today)}, {report.pods} pods"
+    table = titled_table(title, "from", "expected", ">share", ">upper bound (95 %)", wrap_first=False)
+    capacity = peak.capacity or float("nan")
+    for begin, end in _rows_of(report.starts, today):
+        expected, bound = (max(curve[begin:end]) / capacity for curve in (report.expected, report.bound))
+        bar = "█" * min(round(_BAR * max(expected, 0.0)), 2 * _BAR)
+        share = _coloured(expected, hot)
+        table.add_row(clock(report.starts[begin], today), Text(bar, style=share.style), share, percent(bound))
+    return table
+
+
+def _rows_of(starts: Sequence[datetime], today: date) -> Iterator[tuple[int, int]]:
+    """Where each half hour of today begins and ends, and each hour of later days."""
     begin = 0
     for at in range(1, len(starts) + 1):
-        if at == len(starts) or (starts[at].date(), starts[at].hour) != (starts[begin].date(), starts[begin].hour):
+        one = starts[begin]
+        if at == len(starts) or one.date() == today or (starts[at].date(), starts[at].hour) != (one.date(), one.hour):
             yield begin, at
             begin = at
 
@@ -135,19 +173,25 @@ def _services_table(report: NodeReport, peak: Peak) -> Table:
 
 
 def _pods_table(report: NodeReport, peak: Peak) -> Table:
-    title = "What helps: the best other node for each of the largest pods, and the expected peaks without and with it"
-    table = titled_table(
-        title, "pod", f">{peak.resource}", "best other node", "this node", "that node", wrap_first=False
+    title = (
+        f"What helps, {peak.resource} in {peak.unit}: the best other node for each of the largest pods, and the "
+        f"expected peaks with it there (here {percent(peak.share)} with it)"
     )
+    columns = ("pod", ">measured", ">expected", ">at peak", "best node", ">here", ">there")
+    table = titled_table(title, *columns)
+    table.columns[0].overflow = "fold"  # a name is typed: it must be there whole
     for one in report.largest:
-        table.add_row(plain(one.pod), amount(one.usage, peak.unit), *_better_cells(one, peak))
+        used = (_amount(of, peak.unit) for of in (one.measured_now, one.expected_now, one.usage))
+        table.add_row(plain(one.pod), *used, *_better_cells(one))
     return table
 
 
-def _better_cells(one: PodOnNode, peak: Peak) -> tuple[str, str, str]:
+def _amount(value: float | None, unit: str) -> str:
+    return UNKNOWN if value is None else amount(value, unit).removesuffix(f" {unit}")
+
+
+def _better_cells(one: PodOnNode) -> tuple[str, str, str]:
     if one.better is None:
         return plain(one.why_not), "", ""
     better = one.better
-    here = f"{percent(peak.share)} → {percent(better.here_without.share)}"
-    there = f"{percent(better.there_before.share)} → {percent(better.there_with.share)}"
-    return plain(better.node), here, there
+    return plain(better.node), f"→ {percent(better.here_without.share)}", f"→ {percent(better.there_with.share)}"

@@ -75,6 +75,9 @@ class _LastSlot:
     def service_history(self, service: ServiceKey, pods: Sequence[str], since: datetime, until: datetime) -> Floats:
         return self.node_history((), since, until)
 
+    def pods(self, resource: str, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+        return {}
+
 
 class _PlayedOptions(ScorerOptions):
     """Nothing is too old: the replay has one model for all days, where a cluster gets a new one every night."""

@@ -105,6 +105,9 @@ class Lived:
     def service_history(self, service: object, pods: list[str], since: datetime, until: datetime) -> Floats:
         return _flat(self._service, since, until)
 
+    def pods(self, resource: str, names: object) -> dict[tuple[str, str], float]:
+        return {}
+
 
 def _flat(cores: float, since: datetime, until: datetime) -> Floats:
     usage = np.zeros((len(RESOURCES), round((until - since).total_seconds() / 1800)))

@@ -29,6 +29,7 @@ class SetUsage:
 
     def __init__(self) -> None:
         self.now: NodeUsage | None = None
+        self.of_pods: dict[tuple[str, str], float] = {}
 
     def read(self) -> NodeUsage:
         if self.now is None:
@@ -42,6 +43,9 @@ class SetUsage:
 
     def service_history(self, service: ServiceKey, pods: Sequence[str], since: datetime, until: datetime) -> Floats:
         return self.node_history([], since, until)
+
+    def pods(self, resource: str, names: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
+        return {name: self.of_pods[name] for name in names if name in self.of_pods}
 
 
 class LiveScorer:

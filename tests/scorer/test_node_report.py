@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from base.errors import InputError, UnknownName
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from scorer.answers import NodeReport, Peak
-from tests.scorer.live_cluster import at, model, node, pod_of
+from tests.scorer.live_cluster import N_RESOURCES, at, model, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 from tests.scorer.test_shadow import believing
 
@@ -124,3 +125,36 @@ def test_pods_count_where_they_sit_and_what_cannot_be_answered_says_so(tested: L
     report = bare.node_report("node-0")
     assert (report.peak, report.peak_hours, report.notes) == (None, None, ("no model has been published",))
     assert bare.nodes(by_peak=True).peak_hours is None
+
+
+def test_what_is_measured_stands_beside_what_was_expected() -> None:
+    tested = _scorer()
+    report = tested.scorer.node_report("node-0", top=1)
+    cpu = report.resources[0]
+    assert cpu.resource == "cpu" and cpu.measured is not None and cpu.expected is not None and cpu.bound is not None
+    assert cpu.measured == pytest.approx(cpu.expected, rel=0.05) and cpu.expected < cpu.bound
+    today = {one.name: one for one in tested.scorer.nodes().nodes}["node-0"].today
+    rest = {one.resource: one.rest_of_day for one in report.resources}
+    assert today is not None and report.not_measured == ""
+    _same(rest[today.resource] or today, today)
+    assert report.largest[0].measured_now is None and report.largest[0].expected_now is not None
+    tested.usage.of_pods[("shop", "alone")] = 1.25
+    hot = np.zeros(N_RESOURCES)
+    hot[0] = cpu.measured + 4.0
+    tested.later(60.0)
+    tested.measure({"node-0": hot})
+    hotter = tested.scorer.node_report("node-0", top=1)
+    assert hotter.resources[0].measured == pytest.approx(cpu.measured + 4.0)
+    assert hotter.resources[0].expected == pytest.approx(cpu.expected)  # what was expected does not follow it
+    assert hotter.expected[0] > report.expected[0] + 3.0  # the curve to come does
+    assert hotter.largest[0].measured_now == 1.25
+
+
+def test_it_says_why_nothing_is_measured() -> None:
+    tested = _scorer()
+    tested.usage.now = None
+    tested.later(7200.0)
+    tested.scorer.tables.measure()
+    report = tested.scorer.node_report("node-0", top=0)
+    assert report.not_measured == "Prometheus cannot be asked: nobody answers"
+    assert {one.measured for one in report.resources} == {None} and report.measured_seconds_ago is None

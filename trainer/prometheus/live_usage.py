@@ -110,6 +110,20 @@ class LiveUsage:
         names = pod_names(name, vector.labels)
         return dict(zip(names, vector.values.tolist(), strict=True))
 
+    def pods_named(self, resource: str, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+        """Usage of some pods now, by (namespace, name): as recording rules have it, else of raw series."""
+        found: dict[tuple[str, str], float] = {}
+        if self._rules and names:
+            of_pods = (
+                f'namespace=~"{_any_of(sorted({one for one, _ in names}))}",pod=~"{_any_of([one for _, one in names])}"'
+            )
+            recorded = f'max by (namespace, pod) ({POD_USAGE}{{resource="{resource}",{of_pods}}})'
+            vector = self._connection.instant("recorded pod usage", recorded)
+            found = dict(zip(pod_names("recorded pod usage", vector.labels), vector.values.tolist(), strict=True))
+        if not found and names:
+            found = self.pods(resource, self._window)
+        return {name: found[name] for name in names if name in found}
+
     def node_history(self, names: Sequence[str], since: datetime, until: datetime) -> Floats:
         """Usage of one node in half hours from `since`: (n_resources, n_slots), NaN = not recorded.
 

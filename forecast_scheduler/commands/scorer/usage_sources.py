@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -65,6 +65,10 @@ class PrometheusUsage:
         """Usage of all pods of a service together in half hours."""
         return self._live.service_history(service.namespace, pods_of_service(service, pods), since, until)
 
+    def pods(self, resource: str, names: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
+        """Usage of some pods now."""
+        return self._live.pods_named(resource, names)
+
 
 class PrometheusPods:
     """Usage of single pods, from a server that is asked; implements autoscaling.replicas.used_now.PodUsageSource."""
@@ -115,6 +119,10 @@ class RecordedUsage:
             return self._between(None, since, until)
         total = self._history.usage_per_pod[row] * self._history.replicas[row]
         return self._between(total, since, until)
+
+    def pods(self, resource: str, names: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
+        """Nothing: a history has the mean pod of a service."""
+        return {}
 
     def _between(self, by_day: AnyFloats | None, since: datetime, until: datetime) -> Floats:
         """(n_resources, n_days, 48) -> (n_resources, n_slots) from `since`."""

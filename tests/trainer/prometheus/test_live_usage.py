@@ -132,6 +132,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Now]:
     for resource in every:
         scrapes.gauge("forecast:node_usage", 1, node="n1", resource=resource, prometheus_replica="b")
         scrapes.gauge("forecast:node_usage", 999, node="n2", resource=resource, prometheus_replica="b")
+    for pod, replica in (("cart-1", "a"), ("cart-1", "b"), ("cart-11", "a")):
+        where: dict[str, Any] = {"namespace": "shop", "pod": pod, "resource": "cpu"}
+        scrapes.gauge("forecast:pod_usage", 3 if replica == "a" else 4, **where, prometheus_replica=replica)
     yield from _serve(tmp_path_factory.mktemp("recorded"), scrapes)
 
 
@@ -232,6 +235,14 @@ def test_what_rules_recorded_takes_two_queries_however_many_nodes_there_are(reco
     # Two replicas record everything twice: the larger counts, in whatever order they come.
     assert _of(now, "n1") == pytest.approx([100] * len(RESOURCES))
     assert _of(now, "n2") == pytest.approx([999] * len(RESOURCES))
+
+
+def test_pods_are_asked_for_by_name(recorded: Now, raw: Now) -> None:
+    names = [("shop", "cart-1"), ("shop", "cart-2"), ("pay", "cart-11")]
+    live = _live(recorded.server.url)
+    assert live.pods_named("cpu", names) == {("shop", "cart-1"): 4.0}  # the larger of two replicas; no regex
+    assert live.pods_named("cpu", []) == live.pods_named("memory", names) == {}
+    assert _live(raw.server.url).pods_named("cpu", names) == {}
 
 
 def test_rules_can_be_ignored(recorded: Now) -> None:
