@@ -7,6 +7,7 @@ and memory. What is shared must not be changed.
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -38,6 +39,7 @@ _NULL: Final = bytes(wire_base.NOTHING)
 
 _resources_decoder = msgspec.json.Decoder(wire.ResourcesJson | None)
 _amounts_decoder = msgspec.json.Decoder(wire_base.Amounts | None)
+_node_claims_decoder = msgspec.json.Decoder(list[wire.NodeClaimJson] | None)
 _string_map_decoder = msgspec.json.Decoder(wire_base.StringMap | None)
 
 
@@ -87,7 +89,8 @@ def totals(spec: wire.PodSpec, status: wire.PodStatus, version: KubernetesVersio
     for a, b, c, _ in (*containers, *init_containers, level):
         length += len(a) + len(b) + len(c)
     decide = _totals if length <= _LONGEST_SHARED else _totals.__wrapped__
-    return decide(containers, init_containers, level, overhead, infeasible, version)
+    claimed = _claimed(bytes(status.node_allocatable_resource_claim_statuses))
+    return decide(containers, init_containers, level, overhead, infeasible, claimed, version)
 
 
 _OUR_PREFIX: Final = ANNOTATION_PREFIX.rstrip("/").encode()  # JSON may write the slash as \/
@@ -127,6 +130,7 @@ def _totals(
     level: _ContainerPieces,
     overhead: bytes,
     infeasible: bool,
+    claimed: tuple[tuple[str, float], ...],
     version: KubernetesVersion,
 ) -> PodTotals:
     regular = [_container(pieces) for pieces in containers]
@@ -140,6 +144,7 @@ def _totals(
         pod_level=pod_level,
         reported=whole,
         resize_infeasible=infeasible,
+        claimed=dict(claimed),
         version=version,
     )
 
@@ -160,6 +165,25 @@ def resources(piece: bytes) -> Resources:
     if asked is None:
         return NO_RESOURCES
     return Resources(quantities(asked.requests), quantities(asked.limits))
+
+
+def _claimed(piece: bytes) -> tuple[tuple[str, float], ...]:
+    """By resource, what the devices of a pod's claims take of its node (addDRANodeAllocatableClaimResources of v1.37).
+    Not the piece is shared, which names the claims of one pod.
+
+    From v1.38 the part of an init container counts only while it runs; here it counts always, which is no less.
+    """
+    if piece == _NULL:
+        return ()
+    taken = defaultdict[str, float](float)
+    for claim in _node_claims_decoder.decode(piece) or ():
+        for mapped in claim.mapping or ():
+            taken[mapped.name] += parse_quantity(mapped.quantity or 0)
+        for extra in claim.overhead or ():
+            per_container = len(claim.containers or ()) * parse_quantity(extra.per_container or 0)
+            taken[extra.name] += parse_quantity(extra.per_pod or 0) + per_container
+    checked = Resources({sys.intern(name): round(value, 9) for name, value in taken.items()}, {})
+    return tuple(sorted(checked.requests.items()))
 
 
 def _amounts(piece: bytes) -> Mapping[str, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from kube.decoding.wire_base import NOTHING, Amounts, Int32, Name, Text, Time, Wire
+from kube.decoding.wire_base import NOTHING, Amount, Amounts, Int32, Name, Text, Time, Wire
 from kube.decoding.wire_scheduling import PortJson, VolumeJson
 
 
@@ -185,6 +185,30 @@ class ContainerStatus(Wire):
     allocated_resources: Raw = NOTHING
 
 
+class MappedResourceJson(Wire):
+    """mapping[] of nodeAllocatableResourceClaimStatuses."""
+
+    name: Text
+    quantity: Amount = None
+
+
+class OverheadResourceJson(Wire):
+    """overhead[] of nodeAllocatableResourceClaimStatuses."""
+
+    name: Text
+    per_pod: Amount = None
+    per_container: Amount = None
+
+
+class NodeClaimJson(Wire):
+    """nodeAllocatableResourceClaimStatuses[]: what the devices of one claim take of the node. A claim that several pods
+    share is counted in each of them."""
+
+    containers: list[Text] | None = None
+    mapping: list[MappedResourceJson] | None = None
+    overhead: list[OverheadResourceJson] | None = None
+
+
 class PodStatus(Wire):
     """status of a pod."""
 
@@ -199,6 +223,7 @@ class PodStatus(Wire):
     init_container_statuses: list[ContainerStatus] | None = None
     resources: Raw = NOTHING
     allocated_resources: Raw = NOTHING
+    node_allocatable_resource_claim_statuses: Raw = NOTHING
 
 
 class PodJson(Wire):

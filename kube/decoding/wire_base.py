@@ -13,6 +13,7 @@ Text = Annotated[str, Meta(max_length=16384)]
 Name = Annotated[str, Meta(min_length=1, max_length=316, pattern="^[^/]*$")]
 Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
 StringMap = dict[str, str | None]
+Amount = str | int | float | None
 Amounts = dict[str, str | int | float]
 
 NOTHING = Raw(b"null")

@@ -2,11 +2,10 @@
 
 Source: Kubernetes v1.36 and v1.37, component-helpers/resource/helpers.go (PodRequests, PodLimits) with the options of
 pkg/scheduler/framework/types.go (CalculateResource), defaults of pkg/apis/core/v1/defaults.go, QoS class of
-pkg/apis/core/v1/helper/qos/qos.go. KEP-753 (sidecars), KEP-1287 (resize in place), KEP-2837 (pod-level resources).
+pkg/apis/core/v1/helper/qos/qos.go. KEP-753 (sidecars), KEP-1287 (resize in place), KEP-2837 (pod-level resources),
+KEP-5517 (CPU and memory behind ResourceClaims, as v1.37 counts it).
 The version decides how requests count during a resize (KubernetesVersion.compares_whole_pods). Limits, which no
 scheduler reads, follow v1.36.
-
-Left out: node resources behind ResourceClaims (DRANodeAllocatableResources, alpha in v1.37).
 """
 
 from __future__ import annotations
@@ -83,22 +82,24 @@ def pod_totals(
     pod_level: ContainerResources | None = None,
     reported: ContainerResources | None = None,
     resize_infeasible: bool = False,
+    claimed: Quantities | None = None,
     version: KubernetesVersion = NEWEST,
 ) -> PodTotals:
     """Requests and limits of the pod as the kube-scheduler of a version counts them.
 
         requests = max(sum of containers and sidecars,
-                       over init containers i: sidecars before i + i)  [pod-level values win]  + overhead
+                       over init containers i: sidecars before i + i) + claimed  [pod-level values win]  + overhead
 
     pod_level         : spec.resources of the pod with what the kubelet reports of it
     reported          : what the kubelet reports of a pod that has no spec.resources
     resize_infeasible : the kubelet refused the latest resize, so what is in place counts rather than what is asked for
+    claimed           : what the devices of its ResourceClaims take of the node in addition
     """
 
     if not version.compares_whole_pods:
         # An init container cannot be resized: what its status says does not count.
         init_containers = [one if one.is_sidecar else ContainerResources(one.spec) for one in init_containers]
-    overhead = overhead or {}
+    overhead, claimed = overhead or {}, claimed or {}
     level: Quantities = {}
     level_limits: Quantities = {}
     reported = pod_level or reported
@@ -111,9 +112,10 @@ def pod_totals(
     def total(defaults: Quantities) -> dict[str, float]:
         """Of the whole pod. defaults: what a container counts as that does not request these resources."""
         if version.compares_whole_pods:
-            sums = _greatest_total(containers, init_containers, reported, resize_infeasible, defaults)
+            sums = _greatest_total(containers, init_containers, reported, resize_infeasible, defaults, claimed)
         else:
             sums = _aggregate(lambda c: {**defaults, **resized(c, resize_infeasible)}, containers, init_containers)
+            sums = _plus(sums, claimed)
         return _plus({**sums, **level}, overhead)
 
     requests = total({})
@@ -121,10 +123,11 @@ def pod_totals(
     missing = {k: v for k, v in UNREQUESTED.items() if not level or k not in requests}
     nonzero = total(missing) if missing else requests
 
-    limits = {**_aggregate(lambda c: _limited(c, resize_infeasible), containers, init_containers), **level_limits}
+    limits = _aggregate(lambda c: _limited(c, resize_infeasible), containers, init_containers)
+    limits = {**{name: round(value + claimed.get(name, 0.0), 9) for name, value in limits.items()}, **level_limits}
     # An unlimited pod stays unlimited: overhead raises only limits that are there.
     limits = {k: round(v + overhead.get(k, 0.0), 9) if v else v for k, v in limits.items()}
-    set_aside = _aggregate(_in_place, containers, init_containers)
+    set_aside = _plus(_aggregate(_in_place, containers, init_containers), claimed)
     if pod_level is not None:
         # Container values never come before those of the pod, reported or not.
         whole = _in_place(pod_level)
@@ -247,10 +250,12 @@ def _greatest_total(
     pod: ContainerResources | None,
     infeasible: bool,
     defaults: Quantities,
+    claimed: Quantities,
 ) -> dict[str, float]:
     """AggregateContainerRequests of v1.37: asked for, given, set aside, each summed up first.
 
-    pod : what the kubelet reports of the pod as a whole comes before what it reports of containers
+    pod     : what the kubelet reports of the pod as a whole comes before what it reports of containers
+    claimed : is in what the kubelet reports of the pod as a whole, and in what it has given
     """
 
     def sums(of: Callable[[ContainerResources], Quantities]) -> dict[str, float]:
@@ -269,8 +274,8 @@ def _greatest_total(
     if pod is not None and pod.allocated and pod.actual is not None and pod.actual.requests:
         in_place = _greatest(pod.actual.requests, pod.allocated)
     else:
-        in_place = _greatest(sums(given), sums(set_aside))
-    return in_place if infeasible else _greatest(sums(lambda one: _defaulted(one.spec)), in_place)
+        in_place = _greatest(sums(given), _plus(sums(set_aside), claimed))
+    return in_place if infeasible else _greatest(_plus(sums(lambda one: _defaulted(one.spec)), claimed), in_place)
 
 
 def _limited(container: ContainerResources, infeasible: bool) -> Quantities:

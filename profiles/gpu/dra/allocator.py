@@ -92,6 +92,11 @@ def allocate(
     for one in pools:
         if one.pool.mistake:
             raise NodeUnusable(f"resource pool {'/'.join(one.pool.id)} is invalid: {one.pool.mistake}")
+    if (lacking := search.lacking) is not None:
+        raise NodeUnusable(
+            f"the claims cannot be allocated without {'/'.join(lacking.id)}, which needs {lacking.lacks}: that is not "
+            "supported here"
+        )
     return None
 
 
@@ -105,13 +110,17 @@ def takeable(claim: ResourceClaimInfo, pools: Sequence[PoolOnNode], supply: Supp
 
 @dataclass(slots=True)
 class _Search:
-    """chosen: for each claim, the last one added is removed first."""
+    """
+    chosen  : for each claim, the last one added is removed first
+    lacking : a device that would do, if what it needs were supported
+    """
 
     claims: Sequence[ResourceClaimInfo]
     pools: Sequence[PoolOnNode]
     supply: Supply
     steps_left: int
     chosen: list[list[ChosenDevice]] = field(init=False)
+    lacking: Device | None = field(init=False, default=None)
     _constraints: list[list[ConstraintState]] = field(init=False)
     _taken: dict[DeviceId, list[int]] = field(init=False, default_factory=dict)  # by claims of this pod
     _shares: dict[DeviceId, list[Mapping[str, float]]] = field(init=False, default_factory=dict)  # of this pod
@@ -183,6 +192,7 @@ class _Search:
             if not self._is_free(at, wish, device.id) or not self._selects(at, wish, device):
                 continue
             if device.lacks:
+                self.lacking = device
                 continue
             if not self._add(at, request, wish, pool, device):
                 continue

@@ -43,6 +43,7 @@ from profiles.gpu.dra.dra_objects import (
     WhereUsable,
 )
 from profiles.gpu.dra.extended_resources import EXTENDED
+from profiles.gpu.dra.unsupported import NODE_RESOURCES
 
 GROUP: Final = "/apis/resource.k8s.io/v1"
 
@@ -182,12 +183,13 @@ def _taint(one: dra_wire.DeviceTaintJson) -> DeviceTaint:
 
 
 def _lacks(one: dra_wire.DeviceJson, of: dra_wire.SliceSpec) -> str:
+    mapped = (bytes(one.node_allocatable_resources), bytes(one.node_allocatable_resource_mappings))
+    if not set(mapped) <= set(_NOTHING):
+        return NODE_RESOURCES
     if of.skip_node_operations:
         return "DRAOptionalNodeOperations"
-    if any(consumed.compatibility_groups for consumed in one.consumes_counters or ()):
-        return "DRADeviceCompatibilityGroups"
-    mapped = (bytes(one.node_allocatable_resources), bytes(one.node_allocatable_resource_mappings))
-    return "" if set(mapped) <= set(_NOTHING) else "DRANodeAllocatableResources"
+    has_groups = any(consumed.compatibility_groups for consumed in one.consumes_counters or ())
+    return "DRADeviceCompatibilityGroups" if has_groups else ""
 
 
 _NOTHING: Final = (bytes(NOTHING), b"{}")

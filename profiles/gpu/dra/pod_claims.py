@@ -87,7 +87,7 @@ def usable_claims(pod: PodInfo, table: DraTable) -> PodClaims | str:
             return f"resource claim {claim.namespace}/{claim.name} is in the process of being given back"
         allocation = table.allocation_of(claim)
         if allocation is not None:
-            if why := unusable(claim):
+            if why := unusable(claim, table.inventory.device):
                 return why
             allocated.append((claim, allocation))
         elif why := refusal_of(claim, table.class_of):

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from profiles.gpu.dra.dra_objects import (
     MOST_RESULTS,
     AllocationMode,
     ClassInfo,
+    Device,
     DeviceAlternative,
+    DeviceId,
     ResourceClaimInfo,
 )
+
+NODE_RESOURCES: Final = "DRANodeAllocatableResources"
+"""Of a device that takes CPU or memory of the node from each pod that uses it: what pods that another scheduler has
+placed take so is counted (kube/objects/pod_requests.py), and none is placed here."""
 
 MOST_DEVICES: Final = 128
 """That the claims of one pod may ask for together: four claims at the limit of the API."""
@@ -36,16 +42,17 @@ def refusal_of(claim: ResourceClaimInfo, classes: Mapping[str, ClassInfo]) -> st
     return ""
 
 
-def unusable(claim: ResourceClaimInfo) -> str:
+def unusable(claim: ResourceClaimInfo, described: Callable[[DeviceId], Device | None]) -> str:
     """Return why a claim that has been allocated, perhaps by another scheduler, is unusable for pods placed here; '' =
-    usable.
+    usable. described: the device as its slice has it now.
     """
-    devices = () if claim.allocation is None else claim.allocation.devices
-    lacking = next((one for one in devices if one.lacks), None)
-    if lacking is None:
-        return ""
-    what = f"resource claim {claim.namespace}/{claim.name} has device {'/'.join(lacking.id)}"
-    return f"{what}, which needs {lacking.lacks}: that is not supported here"
+    for one in () if claim.allocation is None else claim.allocation.devices:
+        device = described(one.id)
+        takes_more = device is not None and device.lacks == NODE_RESOURCES
+        if lacks := one.lacks or (NODE_RESOURCES if takes_more else ""):
+            what = f"resource claim {claim.namespace}/{claim.name} has device {'/'.join(one.id)}"
+            return f"{what}, which needs {lacks}: that is not supported here"
+    return ""
 
 
 def _refusal_of_wish(wish: DeviceAlternative, classes: Mapping[str, ClassInfo]) -> str:

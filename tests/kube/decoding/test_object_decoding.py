@@ -121,6 +121,7 @@ def test_what_go_writes_for_nothing_is_nothing() -> None:
         "containerStatuses",
         "initContainerStatuses",
         "resources",
+        "nodeAllocatableResourceClaimStatuses",
     ]
     null = {"metadata": metadata, "spec": dict.fromkeys(names), "status": dict.fromkeys(states)}
     assert decode_pod(null) == bare
@@ -234,6 +235,10 @@ def test_fields_of_a_pod(path: str, value: Any, check: Callable[[PodInfo], bool]
         ("spec.containers.0.resources.requests", {"cpu": True}),
         ("spec.containers.0.resources.requests", {"cpu": 10**400}),
         ("spec.overhead", {"cpu": []}),
+        (
+            "status.nodeAllocatableResourceClaimStatuses",
+            [{"resourceClaimName": "a", "mapping": [{"name": "cpu", "quantity": "-1"}]}],
+        ),
         ("status.containerStatuses", [{"state": {"running": {"startedAt": 5}}}]),
         ("status.containerStatuses", [{"state": {"terminated": {"finishedAt": "then"}}}]),
         ("status.reason", 5),
@@ -297,6 +302,21 @@ def test_a_resize_that_is_refused_does_not_count(reason: str, cores: tuple[float
     pod = changed(POD, "status.containerStatuses.0.resources", {"requests": {"cpu": "20m"}})
     pod = changed(pod, "status.conditions", [{"type": "PodResizePending", "status": "True", "reason": reason}])
     assert tuple(decode_pod(pod, version).requests["cpu"] for version in COMPARED) == cores
+
+
+def test_what_the_devices_of_claims_take_of_the_node_is_requested() -> None:
+    """As kube-scheduler writes it (KEP-5517): once per claim, per pod, and per container that uses the claim."""
+    overhead = {"name": "memory", "perPod": "1Gi", "perContainer": "512Mi"}
+    claims = [
+        {"resourceClaimName": "a", "mapping": [{"name": "cpu", "quantity": "2"}, {"name": "hugepages-2Mi"}]},
+        {"resourceClaimName": "b", "containers": ["main", "proxy"], "overhead": [overhead], "mapping": None},
+        {"resourceClaimName": "c", "mapping": [{"name": "cpu", "quantity": "500m"}]},
+    ]
+    pod = changed(POD, "status.containerStatuses", None)  # the kubelet has given nothing yet
+    before = decode_pod(pod).requests
+    found = decode_pod(changed(pod, "status.nodeAllocatableResourceClaimStatuses", claims)).requests
+    assert found["cpu"] - before["cpu"] == pytest.approx(2.5)
+    assert found["memory"] - before["memory"] == 2 * 2**30
 
 
 def test_pods_of_one_service_share_what_they_have_in_common() -> None:

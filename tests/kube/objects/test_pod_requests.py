@@ -175,9 +175,41 @@ def test_qos_follows_what_the_api_server_fills_in_and_nothing_is_negative() -> N
         ([cpu(1)], {"pod_level": container({"cpu": 8}, actual={"cpu": 2}, allocated={"cpu": 3})}, {"cpu": 3}),
         ([cpu(5, actual={"cpu": 1})], {"overhead": {"cpu": 1}}, {"cpu": 2}),
         ([container({"cpu": 5, "gpu": 1}, actual={"cpu": 1})], {}, {"cpu": 1, "gpu": 1}),
+        ([cpu(5, actual={"cpu": 1}, allocated={"cpu": 1})], {"claimed": {"cpu": 2}}, {"cpu": 3}),
+        ([cpu(1)], {"claimed": {"cpu": 2}}, None),
     ],
 )
 def test_what_the_kubelet_has_set_aside_whatever_the_spec_asks_for(
     containers: list[ContainerResources], more: dict[str, Any], set_aside: dict[str, float] | None
 ) -> None:
     assert pod_totals(containers, **more).set_aside == set_aside
+
+
+CLAIMED: dict[str, Any] = {"claimed": {"cpu": 2, HUGE: 4}}
+
+
+@pytest.mark.parametrize(
+    ("case", "requests"),
+    [
+        (Case("added once, sidecars or not", [cpu(1), cpu(1)], {}, [cpu(1, sidecar=True)]), {"cpu": 5, HUGE: 4}),
+        (Case("beside an init container, too", [cpu(1)], {}, [cpu(4)]), {"cpu": 6, HUGE: 4}),
+        (Case("what was given holds it already", [cpu(1, actual={"cpu": 3})], {}), {"cpu": 3, HUGE: 4}),
+        (Case("set aside without it", [cpu(1, allocated={"cpu": 3})], {}), {"cpu": 5, HUGE: 4}),
+        (Case("below a pod level", [cpu(1)], {}, more={"pod_level": container({"cpu": 8})}), {"cpu": 8, HUGE: 4}),
+        (
+            Case(
+                "reported of the whole pod",
+                [cpu(1)],
+                {},
+                more={"reported": container(actual={"cpu": 7}, allocated={"cpu": 6}), **INFEASIBLE},
+            ),
+            {"cpu": 7},
+        ),
+    ],
+    ids=str,
+)
+def test_what_claims_take_of_the_node_is_requested(case: Case, requests: dict[str, float]) -> None:
+    """TestPodRequestsWithDRANodeAllocatable and its neighbours of v1.37 (KEP-5517)."""
+    found = pod_totals(case.containers, case.init, **CLAIMED, **case.more)
+    assert found.requests == requests
+    assert found.nonzero_requests[0] == requests["cpu"]

@@ -167,13 +167,15 @@ def test_devices_that_need_what_is_not_supported_are_left_alone() -> None:
         node="n",
     )
     assert names(chosen([claim("c")], odd)) == [["plain"]]
-    assert chosen([claim("c", request(count=2))], odd) is None
-    with pytest.raises(NodeUnusable, match="DRANodeAllocatableResources"):
-        chosen([claim("c", request(allocationMode="All"))], odd)
+    for wish in (request(count=2), request(allocationMode="All")):
+        with pytest.raises(NodeUnusable, match="DRANodeAllocatableResources"):
+            chosen([claim("c", wish)], odd)
     skipping = resource_slice("s", device("a"), node="n", skipNodeOperations=["Prepare"])
-    assert chosen([claim("c")], skipping) is None
+    with pytest.raises(NodeUnusable, match="/a, which needs DRAOptionalNodeOperations: that is not supported here"):
+        chosen([claim("c")], skipping)
     counted = device("a") | {"consumesCounters": [{"counterSet": "c", "compatibilityGroups": ["g"]}]}
-    assert chosen([claim("c")], resource_slice("s", counted, node="n")) is None
+    with pytest.raises(NodeUnusable, match="DRADeviceCompatibilityGroups"):
+        chosen([claim("c")], resource_slice("s", counted, node="n"))
 
 
 def test_a_claim_has_32_devices_at_most() -> None:

@@ -358,3 +358,10 @@ def test_figures() -> None:
 def test_a_claim_with_a_device_that_needs_something_of_the_kubelet_is_refused() -> None:
     world = World(allocated("c", "a", "0", skipNodeOperations=["Prepare"]))
     assert all("needs DRAOptionalNodeOperations" in one for one in reason(world, "p", "c"))
+
+
+def test_a_claim_whose_device_takes_memory_of_the_node_is_not_shared_uncounted() -> None:
+    takes = device("0") | {"nodeAllocatableResources": {"memory": {"overhead": {"perPod": "1Gi"}}}}
+    world = World(allocated("c", "a", "0", "other"), slices=(resource_slice("a", takes, node="a"),))
+    (says,) = reason(world, "p", "c")
+    assert says.startswith("resource claim shop/c has device gpu.example.com/a/0, which needs DRANodeAllocatable")

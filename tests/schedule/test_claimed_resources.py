@@ -1,0 +1,77 @@
+"""CPU and memory that devices of ResourceClaims take of a node, on a real API server of Kubernetes 1.37 with its gate.
+
+The real kube-scheduler allocates the devices and writes what they take into the status of its pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from testing.clusters.own_nodes import bound, condition, our_node, our_pod
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, Manifest, pod
+from testing.servers.control_plane.binaries import kubernetes_version
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
+from tests.profiles.gpu.dra.manifests import device, device_class, resource_slice
+from tests.schedule.conftest import Started
+
+GATES: Final = ("--feature-gates=DRANodeAllocatableResources=true",)
+
+
+@pytest.fixture(scope="module")
+def module_plane() -> Iterator[ControlPlane]:
+    if kubernetes_version() == "1.36":
+        pytest.skip("Kubernetes 1.36 writes another form of these statuses: run with KUBERNETES_VERSION=1.37")
+    with ControlPlane(api_server_arguments=GATES) as running, Api(running) as api:
+        for path, manifest in shipped("crds/podgroups/podgroups.yaml"):
+            api.request("POST", path, manifest)
+        yield running
+
+
+def claim(name: str) -> Manifest:
+    request = {"name": "cores", "exactly": {"deviceClassName": "gpu"}}
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+    return kind | {"metadata": {"name": name, "namespace": "default"}, "spec": {"devices": {"requests": [request]}}}
+
+
+def claiming(made: Manifest, name: str) -> Manifest:
+    """The pod with the claim of that name in its one container."""
+    made["spec"]["resourceClaims"] = [{"name": "cores", "resourceClaimName": name}]
+    made["spec"]["containers"][0]["resources"]["claims"] = [{"name": "cores"}]
+    return made
+
+
+def cores(name: str) -> Manifest:
+    """A device that stands for two cores, and costs whoever uses it a GiB in addition."""
+    takes = {"cpu": {"mapping": {"deviceMultiplier": "2"}}, "memory": {"overhead": {"perPod": "1Gi"}}}
+    return device(name) | {"nodeAllocatableResources": takes}
+
+
+def test_cores_behind_the_claim_of_a_pod_are_taken(plane: ControlPlane, writer: ClusterWriter, start: Started) -> None:
+    node = our_node("n", cpu=4)
+    node["status"]["declaredFeatures"] = ["DRANodeAllocatableResources"]
+    writer.create(node)
+    writer.create(device_class())
+    writer.create(resource_slice("n", cores("ccx-0"), node="n"))
+    writer.create(claim("theirs"))
+    with KubeScheduler(plane, arguments=GATES) as theirs:
+        writer.create(claiming(pod("theirs", cpu="1"), "theirs"))
+        assert eventually(lambda: bound(writer) == 1), theirs.end_of_log()
+        status = writer.list_all("pods")[0]["status"]["nodeAllocatableResourceClaimStatuses"]
+        assert status[0]["mapping"] == [{"name": "cpu", "quantity": "2"}]
+        process = start()
+        writer.create_many([our_pod("ours", cpu="2"), pod("also-theirs", cpu="2")])
+
+        def said() -> set[str]:
+            return {condition(one)[1].partition(".")[0] for one in writer.list_all("pods") if condition(one)[0]}
+
+        expected = {"0/1 nodes are available: 1 Insufficient cpu"}
+        assert eventually(lambda: said() == expected), (said(), process.log[-2000:], theirs.end_of_log())
+        writer.create(our_pod("small", cpu="1"))
+        assert eventually(lambda: bound(writer, "small") == 1), process.log[-2000:]
