@@ -10,7 +10,7 @@ import pytest
 
 from kube.decoding.stored_templates import StoredCondition
 from kube.objects.objects import PodInfo
-from placement.pod_groups.group_apis import NATIVE, OURS
+from placement.pod_groups.group_apis import NATIVE, NATIVE_VERSIONS, OURS, pod_groups_path
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import Disruption, PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import Reason
@@ -87,6 +87,19 @@ def test_what_is_not_supported_is_refused_by_name(spec: dict[str, Any], says: st
     assert found.problem.startswith(says), found.problem
     made = scene(found)
     assert made.directory.gate(native("a")).reason == f"PodGroup train cannot be used: {found.problem}"
+
+
+def test_a_group_is_written_in_the_version_in_which_it_was_read() -> None:
+    watched, read = WATCHED_GROUPS[NATIVE], []
+    body = json.dumps({"metadata": {"namespace": "ml", "name": "train"}, "spec": GANG}).encode()
+    for _ in NATIVE_VERSIONS:
+        found = watched.decoded(body)[0]
+        assert watched.path == f"{found.api.path}/podgroups"
+        assert (found.key, found.minima) == (KEY, Minima(3)), "one key, whatever the version"
+        read.append(pod_groups_path("ml", found.api))
+        watched = watched.at_next_version()
+    paths = [f"/apis/scheduling.k8s.io/{one}/namespaces/ml/podgroups" for one in ("v1", "v1beta1", "v1alpha3")]
+    assert read == paths and watched.path == WATCHED_GROUPS[NATIVE].path
 
 
 def test_a_pod_that_names_a_group_of_an_api_that_is_not_served_says_how_to_get_it() -> None:

@@ -1,4 +1,5 @@
-"""CPU and memory that devices of ResourceClaims take of a node, on a real API server of Kubernetes 1.37 with its gate.
+"""What pods take of a node beyond what their spec says, on a real API server of Kubernetes 1.37 with its gates on:
+cores behind ResourceClaims, and resizes that the kubelet defers.
 
 The real kube-scheduler allocates the devices and writes what they take into the status of its pods.
 """
@@ -13,7 +14,7 @@ import pytest
 from testing.clusters.own_nodes import bound, condition, our_node, our_pod
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
-from testing.servers.cluster_objects import ClusterWriter, Manifest, pod
+from testing.servers.cluster_objects import ClusterWriter, Manifest, pod, running
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
@@ -21,7 +22,8 @@ from testing.waiting import eventually
 from tests.profiles.gpu.dra.manifests import device, device_class, resource_slice
 from tests.schedule.conftest import Started
 
-GATES: Final = ("--feature-gates=DRANodeAllocatableResources=true",)
+_FEATURES: Final = ("DRANodeAllocatableResources", "InPlacePodVerticalScalingSchedulerPreemption")
+GATES: Final = (f"--feature-gates={','.join(f'{name}=true' for name in _FEATURES)}",)
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +77,32 @@ def test_cores_behind_the_claim_of_a_pod_are_taken(plane: ControlPlane, writer: 
         assert eventually(lambda: said() == expected), (said(), process.log[-2000:], theirs.end_of_log())
         writer.create(our_pod("small", cpu="1"))
         assert eventually(lambda: bound(writer, "small") == 1), process.log[-2000:]
+
+
+def test_a_resize_that_is_deferred_holds_what_it_asks_for(
+    plane: ControlPlane, writer: ClusterWriter, start: Started
+) -> None:
+    writer.create(our_node("n", cpu=4))
+    process = start()
+    grown = writer.create(our_pod("grown", cpu="1"))
+    assert eventually(lambda: bound(writer) == 1), process.log[-2000:]
+    path = "/api/v1/namespaces/default/pods/grown"
+    with Api(plane) as api:
+        larger = api.request("GET", path)
+        larger["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
+        api.request("PUT", f"{path}/resize", larger)
+    set_aside = {"cpu": "1", "memory": "128Mi"}
+    container = running()["containerStatuses"][0] | {
+        "allocatedResources": set_aside,
+        "resources": {"requests": set_aside},
+    }
+    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+    writer.patch_status(grown, running() | {"containerStatuses": [container], "conditions": [pending]})
+    writer.create(our_pod("next", cpu="2"))
+
+    def waits() -> bool:
+        return any("Insufficient cpu" in condition(one)[1] for one in writer.list_all("pods"))
+
+    assert eventually(waits), process.log[-2000:]
+    writer.patch_status(grown, {"conditions": [pending | {"reason": "Infeasible"}]})
+    assert eventually(lambda: bound(writer) == 2), process.log[-2000:]
