@@ -2,7 +2,9 @@
 
 peaks.py, services.py         what is recorded of nodes and of services
 alert.py                      what an alert is
+causes.py                     what explains an alert, so that one cause raises one
 forecast_alerts.py            of predicted peaks, the model and what is measured
+advisor_alerts.py             of held pods and of advice
 loop_alerts.py                of who schedules: queue, gangs, bindings, the extender, policies, the webhook
 rebalancing_alerts.py         of the rebalancer
 autoscaling_alerts.py         of the autoscaler

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
+from dashboards.alerting.causes import JOB, USELESS_SECONDS, gone_store, old_model, unheard, unless, unready
 
-_PROCESS: Final = "by (cluster, job)"
+_PROCESS: Final = f"by ({JOB})"
+_OF_A_CAUSE: Final = unless(JOB, unheard(), unready())
+"""A part that cannot read the cluster has an alert for that alone."""
 
 
 def autoscaling_alerts() -> list[Alert]:
@@ -15,7 +18,8 @@ def autoscaling_alerts() -> list[Alert]:
         Alert(
             "ForecastAutoscaleHeldUp",
             Severity.WARNING,
-            f"max {_PROCESS} (max_over_time(forecast_autoscale_held_up[10m])) > 0",
+            f"max {_PROCESS} (max_over_time(forecast_autoscale_held_up[10m])) > 0"
+            f"{unless('cluster', gone_store())}{_OF_A_CAUSE}",
             "15m",
             "{{ $labels.job }}: the autoscaler has not been able to go on for 15 minutes",
             "Prometheus does not say what pods use, or the API server refuses requests. Autoscalers go on by their "
@@ -26,19 +30,20 @@ def autoscaling_alerts() -> list[Alert]:
         Alert(
             "ForecastAutoscaleNoForecast",
             Severity.WARNING,
-            f"max {_PROCESS} (forecast_autoscale_has_forecast) == 0",
+            f"max {_PROCESS} (forecast_autoscale_has_forecast) == 0"
+            f"{unless('cluster', old_model(limit=USELESS_SECONDS))}{_OF_A_CAUSE}",
             "30m",
             "{{ $labels.job }}: the autoscaler has had no forecast for 30 minutes",
-            "If the model is too old, buffers, marks and resizes are taken back. If the cluster is not seen, they "
+            "Without a model, buffers, marks and resizes are taken back. If the cluster is not seen, they "
             "stay. Autoscalers with our metric do not scale down.",
-            action="`/v1/status` of the scorer says why. See ForecastModelStale and ForecastTrainFailed.",
+            action="`/v1/status` of the scorer says why. Models that are too old have an alert: ForecastModelStale.",
         ),
         Alert(
             "ForecastAutoscaleNoLeader",
             Severity.WARNING,
             # A replica in which something may be written has the second series.
             f"max {_PROCESS} (forecast_autoscale_leading) == 0 and on (cluster, job) "
-            f"count {_PROCESS} (forecast_autoscale_acting)",
+            f"count {_PROCESS} (forecast_autoscale_acting){_OF_A_CAUSE}",
             "10m",
             "{{ $labels.job }}: no replica writes buffers, marks or requests",
             "What was written stays: marks keep nodes, and requests of pods stay low or high.",

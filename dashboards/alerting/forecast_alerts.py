@@ -8,6 +8,20 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
+from dashboards.alerting.causes import (
+    JOB,
+    OLD_SECONDS,
+    USELESS_SECONDS,
+    failed_night,
+    held_pods,
+    named,
+    old_model,
+    refused_model,
+    unheard,
+    unless,
+    unmeasured,
+    unready,
+)
 from dashboards.alerting.peaks import THREE_DAYS
 from scorer.load_scale import FULL_SHARE
 
@@ -18,12 +32,6 @@ pods by force."""
 _NAMED: Final = 10
 """Nodes that a notification names."""
 
-_STALE_SECONDS: Final = 36 * 3600
-"""From here on the model is an old one (level 2): one night was missed, and bounds widen day by day."""
-
-_USELESS_SECONDS: Final = 14 * 86400
-"""From here on placing is by requests (level 3)."""
-
 LEAST_COVERAGE: Final = 0.85
 """A bound made for 0.95 that holds less than this over three days is broken; the gate of the nightly run asks the same
 (docs/operate/train.md). One day says little, since what is odd about a day is odd on all nodes: in the sample's last
@@ -32,70 +40,62 @@ week, each day forecast the night before, the lowest day was at 0.83 (cpu), the 
 _HALF_HOURS: Final = 96
 """Two days: with less, the three are one odd day."""
 
-_UNMEASURED_SECONDS: Final = 600
-"""Usage counts for five minutes; this is twenty looks in a row without an answer."""
-
-_UNHEARD_SECONDS: Final = 300
-"""Watches are renewed within three minutes; at fifteen minutes every node is neutral."""
-
 _UNKNOWN: Final = 0.5
 """Share of pods. New services are some; half of all is another cluster's model, or names that do not meet."""
 
 _WHY: Final = "The log says why, and so does `/v1/status`."
 """The extender has no such page; its decision log names level and reasons with each decision."""
 
-_BY_LEVEL: Final = (
-    "Level 1: ForecastUsageStale; a process without `prometheus.url` stays there. Levels 2 and 3: ForecastModelStale. "
-    "Level 4: ForecastClusterStateStale."
-)
 _COUNTED: Final = "{{ $value }} node{{ if ne $value 1.0 }}s{{ end }}"
+_REPLICAS: Final = "{{ $value }} replica{{ if ne $value 1.0 }}s{{ end }}"
 _NODE_LABELS: Final = "(cluster, node, resource)"
 _NODE: Final = f"by {_NODE_LABELS}"
 _PLACING: Final = 'on (cluster) (forecast_leader or forecast_decisions_total{mode="active"})'
 """Clusters in which our loops or the extender place pods."""
-_PROCESS: Final = "by (cluster, job)"
-_REPLICA: Final = "(cluster, job, instance)"
+_CLUSTER: Final = "by (cluster)"
+_PROCESS: Final = f"by ({JOB})"
 
 
 def forecast_alerts(hot: float) -> list[Alert]:
-    """Of every process that has a scorer inside; one alert whatever the number of replicas.
+    """Of every process that has a scorer inside; one alert whatever the number of parts and replicas.
 
     hot : of the expected peak, the setting `hot_share`. Memory counts here, too: it makes no node half hour of a replay
           hot, since it does not slow a node down before it runs out; a person wants to know before that
     """
-    # Usage that never came has no age; then it is that of the process.
-    never = (
-        "time() - process_start_time_seconds"
-        f" and on {_REPLICA} forecast_degradation_level > 0 unless on {_REPLICA} forecast_usage_age_seconds"
-    )
     unknown = f"max {_PROCESS} (forecast_unknown_service_pods)"
     pods = f'max {_PROCESS} (forecast_cluster_objects{{kind="pods"}})'
+    many = f"{unknown} / {pods} > {_UNKNOWN} and max {_PROCESS} (forecast_degradation_level) < 3"
+    refused, drift = "forecast_model_refused == 1", "forecast_self_check_drift > 0"
     return [
         *_hot_spots(hot),
         *(
             Alert(
                 "ForecastModelStale",
                 severity,
-                f"max {_PROCESS} (forecast_model_age_seconds) > {limit}",
-                "15m",
-                "{{ $labels.job }}: the model is {{ $value | humanizeDuration }} old",
+                f"{old_model(limit=limit)}{unless('cluster', *causes)}",
+                lasting,
+                f"The model is {{{{ $value | humanizeDuration }}}} old in {named(old_model(JOB, limit))}",
                 meaning,
-                action="If ForecastTrainFailed fires as well, see there. Otherwise models do not arrive: give trainer "
+                action="If a run failed as well, see ForecastTrainFailed. Otherwise models do not arrive: give trainer "
                 "and services the same `models.location`.",
                 commands=(
                     'forecast-scheduler models list --models ./models --prometheus "$PROMETHEUS"   # models.location',
                 ),
                 page="train.md",
             )
-            for severity, limit, meaning in (
+            for severity, limit, lasting, causes, meaning in (
                 (
                     Severity.WARNING,
-                    _STALE_SECONDS,
+                    OLD_SECONDS,
+                    "15m",
+                    (failed_night(), refused_model()),
                     "A night was missed. Placing goes on with the last model, whose bounds widen with age.",
                 ),
                 (
                     Severity.CRITICAL,
-                    _USELESS_SECONDS,
+                    USELESS_SECONDS,
+                    "0m",  # it has been old for long
+                    (),
                     "The last model is too old to be used. Placing is by requests.",
                 ),
             )
@@ -103,9 +103,9 @@ def forecast_alerts(hot: float) -> list[Alert]:
         Alert(
             "ForecastModelRefused",
             Severity.WARNING,
-            f"max {_PROCESS} (forecast_model_refused) == 1",
+            f"{refused_model()}{unless('cluster', old_model(limit=USELESS_SECONDS))}",
             "15m",
-            "{{ $labels.job }}: a newer model was refused",
+            f"A newer model was refused by {named(refused)}",
             "A published model is corrupt, of another release, or not signed by the configured key. The one before "
             f"stays in use. {_WHY}",
             action="Publish again (`forecast-scheduler train`), upgrade the older side, or find out who wrote to "
@@ -126,41 +126,50 @@ def forecast_alerts(hot: float) -> list[Alert]:
             "changed; a few nodes, look at what runs there. The next nightly run learns the change.",
             page="train.md",
         ),
-        Alert(
-            "ForecastDegraded",
-            Severity.WARNING,
-            f"max {_PROCESS} (forecast_degradation_level) > 0",
-            "30m",
-            "{{ $labels.job }}: degradation level {{ $value }}",
-            f"A fresh model or fresh usage is missing: 1 no live correction, 2 old model. {_WHY}",
-            action=_BY_LEVEL,
-        ),
-        Alert(
-            "ForecastDegraded",
-            Severity.CRITICAL,
-            f"max {_PROCESS} (forecast_degradation_level) > 2",
-            "10m",
-            "{{ $labels.job }}: degradation level {{ $value }}, the forecast is not used",
-            "Pods are placed by requests (3), or all nodes are alike (4).",
-            action=_BY_LEVEL,
+        *(
+            Alert(
+                "ForecastDegraded",
+                severity,
+                f"max {_CLUSTER} ({_degraded(above)})",
+                lasting,
+                f"Degradation level {{{{ $value }}}} in {named(_degraded(above))}",
+                meaning,
+                action="Neither an old model, missing usage nor a lost API server is the cause: those have alerts of "
+                "their own. Level 1: see ForecastUsageStale. Level 3: no model was ever published where the service "
+                "looks (`models.location`).",
+            )
+            for severity, above, lasting, meaning in (
+                (
+                    Severity.WARNING,
+                    0,
+                    "30m",
+                    f"A fresh model or fresh usage is missing: 1 no live correction, 2 old model. {_WHY}",
+                ),
+                (
+                    Severity.CRITICAL,
+                    2,
+                    "10m",
+                    "Pods are placed by requests (3), or all nodes are alike (4).",
+                ),
+            )
         ),
         Alert(
             "ForecastNotReady",
             Severity.CRITICAL,
-            "forecast_ready == 0",
-            "15m",
-            "{{ $labels.job }} at {{ $labels.instance }} has not read the cluster",
-            "This process has no complete list of nodes and pods yet. It scores and places nothing; an extender is "
+            f"{unready('cluster')}{unless('cluster', unheard('cluster'))}",
+            "10m",
+            f"{_REPLICAS} of {named('forecast_ready == 0')} did not read the cluster",
+            "These processes have no complete list of nodes and pods yet. They score and place nothing; an extender is "
             "neutral, so kube-scheduler goes on by itself.",
-            action="Read its log: `list or watch of ...: 403` is a missing right, 404 a definition that is not "
+            action="Read the log: `list or watch of ...: 403` is a missing right, 404 a definition that is not "
             "installed. Apply `deploy/` again. Otherwise look at the API server.",
         ),
         Alert(
             "ForecastScorerDrift",
             Severity.WARNING,
-            "forecast_self_check_drift > 0",
+            f"max {_CLUSTER} ({drift})",
             "5m",
-            "{{ $labels.job }} at {{ $labels.instance }}: {{ $value }} differences between its tables and the cluster",
+            f"{{{{ $value }}}} differences between the cluster and the tables of {named(drift)}",
             "The hourly self-check found tables that differed from the cluster: a defect of ours. It made them "
             "anew, so placing is right again.",
             action="Report it with the log, which names what differed first (`the tables have drifted`). If it "
@@ -170,11 +179,11 @@ def forecast_alerts(hot: float) -> list[Alert]:
         Alert(
             "ForecastUsageStale",
             Severity.WARNING,
-            f"max {_PROCESS} (forecast_usage_age_seconds) > {_UNMEASURED_SECONDS}"
-            f" or max {_PROCESS} ({never}) > {_UNMEASURED_SECONDS}",
+            f"{unmeasured()}",
             "5m",
-            "{{ $labels.job }}: no usage was measured for {{ $value | humanizeDuration }}",
-            "Prometheus gives no usage of nodes. Placing by the forecast goes on, but unexpected load is not avoided.",
+            f"No usage was measured for {{{{ $value | humanizeDuration }}}} by {named(unmeasured(JOB))}",
+            "Prometheus gives no usage of nodes. Placing by the forecast goes on, but unexpected load is not avoided. "
+            "While no process gets any, this alert stands for the nightly run and the autoscaler, too.",
             action="The log says why (`usage cannot be measured`). A process without `prometheus.url` keeps this "
             "alert: set it.",
             page="prometheus.md#when-it-does-not-work",
@@ -182,26 +191,32 @@ def forecast_alerts(hot: float) -> list[Alert]:
         Alert(
             "ForecastClusterStateStale",
             Severity.CRITICAL,
-            f"max {_PROCESS} (forecast_cluster_state_age_seconds) > {_UNHEARD_SECONDS}",
+            f"{unheard('cluster')}{unless('cluster', held_pods())}",
             "2m",
-            "{{ $labels.job }}: the API server was last heard of {{ $value | humanizeDuration }} ago",
-            "The process cannot reach the API server, so it binds nothing. Scores go on from the last state; after "
-            "15 minutes every node is neutral.",
+            f"The API server was last heard of {{{{ $value | humanizeDuration }}}} ago by {named(unheard())}",
+            "The processes cannot reach the API server, so they bind nothing and may lead nothing. Scores go on from "
+            "the last state; after 15 minutes every node is neutral.",
             action="Check `kubectl get --raw /readyz`, NetworkPolicies, and the log: 401 or 403 is an expired "
             "token. Watches resume within 30 s.",
         ),
         Alert(
             "ForecastServicesUnknown",
             Severity.WARNING,
-            f"{unknown} / {pods} > {_UNKNOWN} and max {_PROCESS} (forecast_degradation_level) < 3",
+            f"max {_CLUSTER} ({many})",
             "1h",
-            "{{ $labels.job }}: the model does not know the service of {{ $value | humanizePercentage }} of pods",
+            f"The model does not know the service of {{{{ $value | humanizePercentage }}}} of pods in {named(many)}",
             "The model does not know the services of most pods, so their requests count instead.",
             action="Train on this cluster, with all its namespaces; check kube-state-metrics. In a cluster that is "
             "mostly new the alert ends after some nights.",
             commands=('curl -s "$SCORER/v1/services"',),
         ),
     ]
+
+
+def _degraded(above: int) -> str:
+    """Parts at a higher level than this, none of whose usual causes has an alert of its own."""
+    causes = (old_model(JOB), unmeasured(JOB), unheard(), unready())
+    return f"max {_PROCESS} (forecast_degradation_level) > {above}{unless(JOB, *causes)}"
 
 
 def _hot_spots(hot: float) -> list[Alert]:
@@ -260,9 +275,10 @@ def _too_full(quantile: str, limit: float) -> str:
 
 
 def _names(too_full: str) -> str:
-    """Template: the fullest nodes of the alert's cluster, each with resource, share and time of its peak."""
+    """Template: the fullest nodes of the alert's cluster, each with resource, share and time of its highest peak."""
     of_cluster = 'on (cluster) label_replace(vector(1), "cluster", "%s", "", "")'
-    fullest = f"sort_desc(topk({_NAMED}, {too_full} and {of_cluster}))"
+    of_each = f"({too_full}) == on (cluster, node) group_left () max by (cluster, node) ({too_full})"
+    fullest = f"sort_desc(topk({_NAMED}, {of_each} and {of_cluster}))"
     at = "max(forecast_node_predicted_peak_timestamp_seconds{cluster='%s',node='%s',resource='%s',day='today'})"
     labels = "$node.Labels.cluster $node.Labels.node $node.Labels.resource"
     return (

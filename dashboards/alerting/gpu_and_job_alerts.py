@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
+from dashboards.alerting.causes import unless
 
 _SHORT_SECONDS: Final = 300
 """Of an hour: taking GPUs from a training that ends in good order takes some minutes (docs/use/tide.md)."""
@@ -18,6 +19,7 @@ def gpu_and_job_alerts() -> list[Alert]:
 
     Replicas that do not lead follow the cluster and count, too, so counters are not added up.
     """
+    short = f"max {_POOL} (increase(forecast_tide_shortfall_seconds_total[1h])) > {_SHORT_SECONDS}"
     return [
         Alert(
             "ForecastGpuConflict",
@@ -34,7 +36,7 @@ def gpu_and_job_alerts() -> list[Alert]:
         Alert(
             "ForecastTideShortfall",
             Severity.CRITICAL,
-            f"max {_POOL} (increase(forecast_tide_shortfall_seconds_total[1h])) > {_SHORT_SECONDS}",
+            short,
             "0m",
             "Pool {{ $labels.pool }}: inference waited {{ $value | humanizeDuration }} of the last hour for GPUs that "
             "training held",
@@ -47,7 +49,7 @@ def gpu_and_job_alerts() -> list[Alert]:
         Alert(
             "ForecastTideLacking",
             Severity.WARNING,
-            f"max {_POOL} (forecast_tide_lacking_gpus) > 0",
+            f"max {_POOL} (forecast_tide_lacking_gpus) > 0{unless('cluster, job, pool', short)}",
             "30m",
             "Pool {{ $labels.pool }}: inference will lack {{ $value }} GPUs",
             "The pool is too small for the forecast, even with every training stopped that may be stopped.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
+from dashboards.alerting.causes import JOB, REPLICA, named, unheard, unless, unready
 
 _STALLED_SECONDS: Final = 60
 """The loop goes round every second, a cycle with preemption takes seconds at most; /healthz has the same limit."""
@@ -26,33 +27,34 @@ _WEEK: Final = 7 * 86400
 
 _DAY: Final = 86400
 
-_PROCESS: Final = "by (cluster, job)"
-_REPLICA: Final = "(cluster, job, instance)"
+_PROCESS: Final = f"by ({JOB})"
+_REPLICA: Final = f"({REPLICA})"
+_OF_A_CAUSE: Final = unless(JOB, unheard(), unready())
+"""A part that cannot read the cluster has an alert for that alone."""
 
 _PLACES: Final = f"on {_REPLICA} (forecast_leader == 1 or forecast_shards_owned > 0)"
 """The replica that leads; where replicas share the nodes, all that own some."""
 
-_HELD_SECONDS: Final = 30
-"""Above the 25 s for which a pod is held at most."""
-
 
 def loop_alerts() -> list[Alert]:
     """Who is not deployed has no series, and no alert."""
-    return [*_loops(), *_advisor(), *_extender(), *_webhook()]
+    return [*_loops(), *_extender(), *_webhook()]
 
 
 def _loops() -> list[Alert]:
     attempts = f"sum {_PROCESS} (rate(forecast_schedule_attempts_total[15m]))"
     failed = f'sum {_PROCESS} (rate(forecast_schedule_attempts_total{{result="error"}}[15m]))'
+    stalled = f"forecast_scheduling_loop_age_seconds > {_STALLED_SECONDS} and {_PLACES}"
+    invalid = "forecast_policy_document_valid == 0"
     tried = f"sum by {_REPLICA} (increase(forecast_schedule_attempts_total[10m])) > 0"
     return [
         Alert(
             "ForecastQueueStuck",
             Severity.CRITICAL,
-            f'sum by {_REPLICA} (forecast_pending_pods{{queue="active"}}) > 0'
-            f" and {_PLACES} unless on {_REPLICA} {tried}",
+            f'sum {_PROCESS} (sum by {_REPLICA} (forecast_pending_pods{{queue="active"}}) > 0'
+            f" and {_PLACES} unless on {_REPLICA} {tried}){unless(JOB, stalled)}{_OF_A_CAUSE}",
             "5m",
-            "{{ $labels.instance }}: {{ $value }} pods are ready to be scheduled and none was tried for ten minutes",
+            "{{ $labels.job }}: {{ $value }} pods are ready to be scheduled and none was tried for ten minutes",
             "Pods are ready, this replica places pods, and no attempt has ended for ten minutes. No pod that names "
             "our scheduler gets a node.",
             action="If `bindings_in_flight` stays high, the API server is slow. Otherwise delete the leader's pod: "
@@ -65,9 +67,9 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastSchedulingLoopStalled",
             Severity.CRITICAL,
-            f"forecast_scheduling_loop_age_seconds > {_STALLED_SECONDS} and {_PLACES}",
+            f"max {_PROCESS} ({stalled})",
             "1m",
-            "{{ $labels.instance }}: the scheduling loop has not gone round for {{ $value | humanizeDuration }}",
+            "{{ $labels.job }}: the scheduling loop has not gone round for {{ $value | humanizeDuration }}",
             "The loop of a replica that places pods hangs. `/healthz` fails, the kubelet restarts the process, and "
             "another replica takes over.",
             action="Nothing if it recovered. If its CPU is throttled, give it more. Otherwise report it with its log.",
@@ -75,8 +77,9 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastNoLeader",
             Severity.CRITICAL,
-            f"max {_PROCESS} (forecast_leader) == 0",
-            "2m",
+            f"max {_PROCESS} (forecast_leader) == 0{_OF_A_CAUSE}",
+            # Longer than it takes to find out that the API server is silent: the Leases end long before.
+            "5m",
             "{{ $labels.job }}: no replica schedules",
             "No replica holds the Lease: pods that name our scheduler stay Pending.",
             action="`/readyz` of each replica says why it cannot take over: usually a missing right on Leases, or "
@@ -86,8 +89,8 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastShardsFree",
             Severity.CRITICAL,
-            f"min {_PROCESS} (forecast_shards_free) > 0",
-            "2m",
+            f"min {_PROCESS} (forecast_shards_free) > 0{_OF_A_CAUSE}",
+            "5m",
             "{{ $labels.job }}: {{ $value }} shards of nodes have no owner",
             "No replica places pods on the nodes of these shards. After an owner's death that is normal for the "
             "duration of a Lease.",
@@ -102,10 +105,10 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastShardTrouble",
             Severity.WARNING,
-            "forecast_shard_trouble > 0",
+            f"count {_PROCESS} (forecast_shard_trouble > 0){unless(JOB, stalled)}{_OF_A_CAUSE}",
             "5m",
-            "{{ $labels.instance }}: this replica owns no nodes",
-            "This replica must own no nodes: its loop hangs, its watch lags, it cannot read the Leases, or its "
+            "{{ $labels.job }}: {{ $value }} replica{{ if ne $value 1.0 }}s own{{ else }} owns{{ end }} no nodes",
+            "A replica must own no nodes: its loop hangs, its watch lags, it cannot read the Leases, or its "
             "`schedule.shards.count` differs. The others place on its nodes.",
             action="Its log says which. Give it CPU; after a change of `count` let the rollout end; otherwise "
             "restart it.",
@@ -125,7 +128,7 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastSchedulingErrors",
             Severity.WARNING,
-            f"{failed} / {attempts} > {_ERRORS}",
+            f"{failed} / {attempts} > {_ERRORS}{_OF_A_CAUSE}",
             "15m",
             "{{ $labels.job }}: {{ $value | humanizePercentage }} of scheduling attempts end with an error",
             "More than one attempt in twenty fails, and not for want of room. The pods are tried again.",
@@ -135,9 +138,10 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastWatchBehind",
             Severity.WARNING,
-            f"forecast_assumed_pods > 0 and on {_REPLICA} forecast_bindings_in_flight == 0",
+            f"max {_PROCESS} (forecast_assumed_pods > 0 and on {_REPLICA} forecast_bindings_in_flight == 0)"
+            f"{_OF_A_CAUSE}",
             "15m",
-            "{{ $labels.instance }}: {{ $value }} pods were bound long ago and the watch does not show it",
+            "{{ $labels.job }}: {{ $value }} pods were bound long ago and the watch does not show it",
             "Pods were bound a quarter of an hour ago and the watch does not show it. Their nodes count as full "
             "meanwhile, so nothing is overcommitted.",
             action="Look at the API server's load and at `sources` in `/v1/status`. If the API server is well, "
@@ -158,55 +162,14 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastPolicyRefused",
             Severity.WARNING,
-            f"min {_PROCESS} (forecast_policy_document_valid) == 0",
+            f"min by (cluster) ({invalid})",
             "5m",
-            "{{ $labels.job }}: the policy document is not in effect",
+            f"The policy document is not in effect in {named(invalid)}",
             "The document has a mistake, is gone, or cannot be read. The last good policies stay in effect; after "
             "a restart only those of the settings.",
             action="Mend the document: the Event `PolicyRefused` names the place, and so does this command.",
             commands=("forecast-scheduler policy check policies.yaml",),
             page="../use/policies.md",
-        ),
-    ]
-
-
-def _advisor() -> list[Alert]:
-    return [
-        Alert(
-            "ForecastPodsHeld",
-            Severity.CRITICAL,
-            f"max {_PROCESS} (forecast_gated_longest_seconds) > {_HELD_SECONDS}",
-            "1m",
-            "{{ $labels.job }}: our gate has held a pod for {{ $value | humanizeDuration }}",
-            "Neither the advisors nor the webhook can remove our gate from a pod.",
-            action="Release all held pods: `forecast-scheduler advise --release`, with a kubeconfig that may patch "
-            "pods. Then find in the logs why the API server refuses the patches: rights, a policy, 429.",
-            commands=("kubectl get pods -A --field-selector spec.nodeName=",),
-            page="../../EMERGENCY.md",
-        ),
-        Alert(
-            "ForecastUnadvised",
-            Severity.WARNING,
-            f"sum {_PROCESS} (increase(forecast_webhook_unadvised_pods_total[5m])) > 0",
-            "2m",
-            "{{ $labels.job }}: {{ $value | humanize }} pods came without advice in five minutes",
-            "No advisor renewed its Lease, or the webhook may not remove gates. New pods are not held; "
-            "kube-scheduler places them without advice.",
-            action="Label `because`: `no_advisor`, start the advisor; `cannot_release`, let the webhook list, "
-            "watch and patch pods (`deploy/base/advisor`).",
-        ),
-        Alert(
-            "ForecastNominationsIgnored",
-            Severity.WARNING,
-            f"min {_PROCESS} (forecast_nominations_followed and on {_REPLICA} forecast_leader == 1) == 0",
-            "5m",
-            "{{ $labels.job }}: nominations are not followed; held pods prefer their nodes",
-            "Three canaries in a row went elsewhere, or the API server did not store nominations. Held pods get "
-            "preferred node affinity instead, which other scores may outweigh.",
-            action="Outcomes of `forecast_canaries_total`: `refused`, grant `pods/status`; `elsewhere`, look for "
-            "plugins or extenders of kube-scheduler that reject the nodes. One canary that is followed "
-            "brings nominations back.",
-            page="../use/advisor.md#are-nominations-followed",
         ),
     ]
 
@@ -218,7 +181,7 @@ def _extender() -> list[Alert]:
         Alert(
             "ForecastExtenderNeutral",
             Severity.WARNING,
-            f"{neutral} / {requests} > {_NEUTRAL}",
+            f"{neutral} / {requests} > {_NEUTRAL}{_OF_A_CAUSE}",
             "10m",
             "{{ $labels.job }}: {{ $value | humanizePercentage }} of answers to kube-scheduler were neutral",
             "The extender was late, not ready, or failed. kube-scheduler goes on by itself and places these pods "
@@ -230,6 +193,7 @@ def _extender() -> list[Alert]:
 
 
 def _webhook() -> list[Alert]:
+    unready_webhook = f"max {_PROCESS} (forecast_webhook_ready) == 0"
     remaining = f"min {_PROCESS} (forecast_webhook_certificate_expiry_timestamp_seconds) - time()"
     reviews = f"sum {_PROCESS} (rate(forecast_webhook_reviews_total[10m]))"
     unanswered = f'sum {_PROCESS} (rate(forecast_webhook_reviews_total{{outcome=~"failed|not_ready"}}[10m]))'
@@ -251,7 +215,7 @@ def _webhook() -> list[Alert]:
         Alert(
             "ForecastWebhookNotReady",
             Severity.CRITICAL,
-            f"max {_PROCESS} (forecast_webhook_ready) == 0",
+            unready_webhook,
             "10m",
             "{{ $labels.job }}: no replica has read templates and bindings",
             "No replica is ready, so the API server reaches none: pods are created unshaped, or refused under "
@@ -263,7 +227,7 @@ def _webhook() -> list[Alert]:
         Alert(
             "ForecastWebhookFailing",
             Severity.WARNING,
-            f"{unanswered} / {reviews} > {_UNSHAPED}",
+            f"{unanswered} / {reviews} > {_UNSHAPED}{unless(JOB, unready_webhook)}",
             "10m",
             "{{ $labels.job }}: {{ $value | humanizePercentage }} of the API server's questions got no answer",
             "failurePolicy decided about these pods: created unshaped, or refused.",

@@ -5,35 +5,38 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
-
-_NIGHT_SECONDS: Final = 30 * 3600
-"""A run a night, and six hours for it to be late, to take long, or to be tried again."""
-
-_MISSED_SECONDS: Final = 36 * 3600
-"""Age of the model, where no figures of a run are there: from here on a night was missed (ForecastModelStale)."""
+from dashboards.alerting.causes import (
+    JOB,
+    OLD_SECONDS,
+    TARGETS,
+    USELESS_SECONDS,
+    down,
+    failed_night,
+    gone_store,
+    held_pods,
+    last_success,
+    named,
+    old_model,
+    unless,
+)
 
 _GAPS: Final = 0.25
 """Share of a day's service half hours: of a quarter missing the trainer can still learn, of half it takes no day."""
 
-_TARGETS: Final = 'up{job=~"forecast-scheduler-.+"}'
-"""Jobs are named after the Services (deploy/)."""
+_RELEASING: Final = "advisor|webhook"
+"""Parts whose pods are held if both are gone: then ForecastPodsHeld is first."""
 
 
 def operating_alerts() -> list[Alert]:
     """Of the figures in docs/operate/train.md, and of what Prometheus itself knows of its targets."""
-    success = "forecast_train_last_success_timestamp_seconds"
-    # A run that failed leaves no time of success, and its file may be on another node than last night's.
-    told = f"max by (cluster) (max_over_time({success}[7d]))"
-    # Nobody has to export figures of the run, a Pushgateway that is replaced loses them, and a run that never
-    # succeeded has none: then the model in use tells how long ago it was made.
-    untold = f"(max by (cluster) (forecast_model_age_seconds) unless on (cluster) {told})"
+    gone = f"group by ({JOB}) (max_over_time({TARGETS}[1d])) unless group by ({JOB}) ({TARGETS})"
     # Of one run each: last night's file may be on another node.
     gaps = "forecast_train_data_gap_slots / forecast_train_data_expected_slots"
     return [
         Alert(
             "ForecastTrainFailed",
             Severity.WARNING,
-            f"time() - {told} > {_NIGHT_SECONDS} or {untold} > {_MISSED_SECONDS}",
+            f"({failed_night()}){unless('cluster', old_model(limit=USELESS_SECONDS), gone_store())}",
             "10m",
             "No nightly run is known to have succeeded for {{ $value | humanizeDuration }}",
             "Last night's run failed or did not start. The model in use stays; 36 hours after its first midnight "
@@ -49,7 +52,7 @@ def operating_alerts() -> list[Alert]:
         Alert(
             "ForecastTrainFiguresMissing",
             Severity.WARNING,
-            f"max by (cluster) (forecast_model_age_seconds) <= {_MISSED_SECONDS} unless on (cluster) {told}",
+            f"max by (cluster) (forecast_model_age_seconds) <= {OLD_SECONDS}{unless('cluster', last_success())}",
             "1d",
             "The model is {{ $value | humanizeDuration }} old, and no figures of a nightly run have arrived for a week",
             "Runs succeed, and Prometheus has none of their figures: ForecastTrainDataGaps cannot fire. The "
@@ -74,31 +77,43 @@ def operating_alerts() -> list[Alert]:
         Alert(
             "ForecastTargetDown",
             Severity.WARNING,
-            f"{_TARGETS} == 0",
+            f"count by ({JOB}) ({TARGETS} == 0) and on ({JOB}) max by ({JOB}) ({TARGETS}) == 1",
             "5m",
-            "{{ $labels.job }} at {{ $labels.instance }} cannot be scraped",
-            "The process is down, does not answer, or refuses Prometheus. Another replica may still work.",
+            "{{ $labels.job }}: {{ $value }} of its replicas cannot be scraped, another one can",
+            "A process is down, does not answer, or refuses Prometheus. Another replica works.",
             action="Is the pod running and ready? If the target says 401 or 403, Prometheus may not read `/metrics`.",
             page="security.md",
         ),
         Alert(
             "ForecastComponentDown",
             Severity.CRITICAL,
-            f"max by (cluster, job) ({_TARGETS}) == 0",
+            f"({down()}{unless('cluster', _all_down())}{unless(JOB, _of_held_pods())}) or {_all_down()}",
             "5m",
-            "{{ $labels.job }}: no replica can be scraped",
+            "{{ with $labels.job }}{{ . }}: no replica{{ else }}No process of ours{{ end }} can be scraped",
             "None of its processes answers. Pods for our loops wait; a webhook with failurePolicy Fail refuses pods. "
-            "Everything else goes on without this part.",
+            "Everything else goes on without this part. If no part answers, the network or the namespace is the "
+            "cause, and one alert stands for all.",
             action="`kubectl -n forecast-scheduler get pods,events` says why.",
             page="../../EMERGENCY.md",
         ),
         Alert(
             "ForecastTargetMissing",
             Severity.WARNING,
-            f"group by (cluster, job) (max_over_time({_TARGETS}[1d])) unless group by (cluster, job) ({_TARGETS})",
+            f"count by (cluster) ({gone})",
             "10m",
-            "{{ $labels.job }} was a target within the last day and is none any more",
+            f"A target within the last day and none any more: {named(gone)}",
             "Its pods are gone, or its ServiceMonitor is. Without targets all other alerts are silent.",
             action="Put back the Deployment, the ServiceMonitor or the Service's labels. Else it ends in a day.",
         ),
     ]
+
+
+def _all_down() -> str:
+    """More than one part was started, and none answers. By cluster, without a job."""
+    parts = f"count by (cluster) ({down()})"
+    return f"({parts} > 1 unless on (cluster) max by (cluster) ({TARGETS}) == 1)"
+
+
+def _of_held_pods() -> str:
+    """The parts that would release held pods, while there are any."""
+    return f'group by ({JOB}) (up{{job=~"forecast-scheduler-({_RELEASING})"}}) and on (cluster) ({held_pods()})'

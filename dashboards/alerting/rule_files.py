@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dashboards.alerting.advisor_alerts import advisor_alerts
 from dashboards.alerting.alert import Alert
 from dashboards.alerting.autoscaling_alerts import autoscaling_alerts
+from dashboards.alerting.causes import graded
 from dashboards.alerting.forecast_alerts import forecast_alerts
 from dashboards.alerting.gpu_and_job_alerts import gpu_and_job_alerts
 from dashboards.alerting.loop_alerts import loop_alerts
@@ -26,6 +28,9 @@ from trainer.prometheus.recording_rules import of_cluster, prometheus_rule, rule
 
 RUNBOOKS: Final = "docs/operate/alerts.md"
 """Where the runbooks are, from the top of the repository. `--runbooks` gives the address where the page is hosted."""
+
+_OFTEN: Final = {"forecast-advice": {"interval": "15s"}}
+"""Groups that Prometheus evaluates more often than it does others: pods that are held wait for a person."""
 
 _MADE_BY: Final = "python -m dashboards"
 
@@ -57,8 +62,9 @@ def files(
 
 def alert_groups(hot: float = HOT_SHARE) -> dict[str, list[Alert]]:
     """All alerts, by the name of their group. hot: share of its capacity above which a node is hot"""
-    return {
+    groups = {
         "forecast": forecast_alerts(hot),
+        "forecast-advice": advisor_alerts(),
         "forecast-scheduling": loop_alerts(),
         "forecast-rebalancing": rebalancing_alerts(),
         "forecast-autoscaling": autoscaling_alerts(),
@@ -66,6 +72,7 @@ def alert_groups(hot: float = HOT_SHARE) -> dict[str, list[Alert]]:
         "forecast-tenants": tenant_alerts(),
         "forecast-operating": operating_alerts(),
     }
+    return {name: graded(alerts) for name, alerts in groups.items()}
 
 
 def _peaks() -> dict[str, Any]:
@@ -77,7 +84,7 @@ def _peaks() -> dict[str, Any]:
 def _alerts(runbooks: str, cluster: Mapping[str, str], hot: float) -> dict[str, Any]:
     return {
         "groups": [
-            {"name": name, "rules": [alert.rule(runbooks, cluster) for alert in alerts]}
+            {"name": name, **_OFTEN.get(name, {}), "rules": [alert.rule(runbooks, cluster) for alert in alerts]}
             for name, alerts in alert_groups(hot).items()
         ]
     }

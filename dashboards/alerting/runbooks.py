@@ -11,6 +11,7 @@ from dashboards.alerting.rule_files import alert_groups
 
 _HEADINGS: Final = {
     "forecast": "The forecast",
+    "forecast-advice": "Advice and held pods",
     "forecast-scheduling": "Scheduling",
     "forecast-rebalancing": "Rebalancing",
     "forecast-autoscaling": "Autoscaling",

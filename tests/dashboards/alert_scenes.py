@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.dashboards.advice_scenes import ADVICE_SCENES
 from tests.dashboards.promtool_tests import Series, series
 from tests.dashboards.scene import CRITICAL, DAY, HOUR, INFO, WARNING, Scene, steady
 
@@ -54,11 +55,12 @@ def _hot(
     assumed: bool = False,
     placing: tuple[Series, ...] = (steady("forecast_leader", 1, **LOOP),),
     nodes: tuple[str, ...] = ("worker-1",),
+    resource: str = "cpu",
 ) -> tuple[Series, ...]:
     """Nodes of 32 cores, each a hundredth fuller than the one before. placing: of a component that places pods."""
     given = list(placing)
     for number, name in enumerate(nodes):
-        node = {"node": name, "resource": "cpu"}
+        node = {"node": name, "resource": resource}
         for quantile, share in (("0.5", expected), ("0.95", bound)):
             today = {"quantile": quantile, "day": "today", "as_of": "now"}
             for job in (SCORER["job"], EXTENDER["job"]):  # both know of every node
@@ -75,6 +77,15 @@ def _hot(
             *([steady("forecast_node_capacity_assumed", 1, **node, **SCORER)] if assumed else []),
         )
     return tuple(given)
+
+
+def _succeeded(hours_ago: float) -> tuple[Series, ...]:
+    """Hours before minute 40; of the run that failed since there is no time, on the same node or on another."""
+    at = 40 * 60 - hours_ago * HOUR
+    return (
+        series("forecast_train_last_success_timestamp_seconds", f"{at!r}+0x20 _x100", instance="worker-1:9100"),
+        series("forecast_train_last_success_timestamp_seconds", f"{at - DAY!r}+0x150", instance="worker-2:9100"),
+    )
 
 
 _EXTENDER_PLACES = steady("forecast_decisions_total", 5, mode="active", outcome="as_advised", **EXTENDER)
@@ -103,6 +114,13 @@ _FORECAST = (
     ),
     Scene(
         "ForecastHotSpotTonight",
+        "a node that is hot in two resources is one node, named by the fuller one",
+        (*_hot(0.81, 0.0), *_hot(0.85, 0.0, resource="memory", placing=())),
+        {WARNING: f"1 node {_HOT} worker-1 (memory 85% {_AROUND})"},
+        labels={},
+    ),
+    Scene(
+        "ForecastHotSpotTonight",
         "nothing of ours places pods yet, an extender only as a shadow",
         _hot(0.81, 1.25, placing=(_SHADOW,)),
         {INFO: f"1 node {_HOT} worker-1 (cpu 81% {_AROUND})"},
@@ -113,10 +131,7 @@ _FORECAST = (
         "ForecastHotSpotTonight",
         "more than there is",
         _hot(0.9, 1.25, placing=(_EXTENDER_PLACES,)),
-        {
-            WARNING: f"1 node {_HOT} worker-1 (cpu 90% {_AROUND})",
-            CRITICAL: f"1 node may be over 100% of capacity today, the fullest: worker-1 (cpu 125% {_AROUND})",
-        },
+        {CRITICAL: f"1 node may be over 100% of capacity today, the fullest: worker-1 (cpu 125% {_AROUND})"},
         labels={},
     ),
     Scene("ForecastHotSpotTonight", "full, but not too full", _hot(0.79, 0.99)),
@@ -124,14 +139,20 @@ _FORECAST = (
     Scene(
         "ForecastModelStale",
         "a night was missed",
-        _of_scorer("forecast_model_age_seconds", 37 * HOUR, HOUR),
-        {WARNING: "forecast-scheduler-scorer: the model is 1d 13h 0m 0s old"},
+        (
+            *_of_scorer("forecast_model_age_seconds", 37 * HOUR, HOUR),
+            steady("forecast_model_age_seconds", 36.5 * HOUR, **EXTENDER),
+            *_succeeded(12),
+        ),
+        {WARNING: "The model is 1d 13h 0m 0s old in forecast-scheduler-extender, forecast-scheduler-scorer"},
+        labels={},
     ),
     Scene(
         "ForecastModelStale",
         "two weeks were",
         _of_scorer("forecast_model_age_seconds", 14 * DAY + 60),
-        dict.fromkeys((WARNING, CRITICAL), "forecast-scheduler-scorer: the model is 14d 0h 1m 0s old"),
+        {CRITICAL: "The model is 14d 0h 1m 0s old in forecast-scheduler-scorer"},
+        labels={},
     ),
     Scene(
         "ForecastModelStale", "a day and a half is the age at night", _of_scorer("forecast_model_age_seconds", 129_600)
@@ -140,7 +161,8 @@ _FORECAST = (
         "ForecastModelRefused",
         "one replica refuses it",
         _of_scorer("forecast_model_refused", 0, 1),
-        {WARNING: "forecast-scheduler-scorer: a newer model was refused"},
+        {WARNING: "A newer model was refused by forecast-scheduler-scorer"},
+        labels={},
     ),
     Scene("ForecastModelRefused", "none does", _of_scorer("forecast_model_refused", 0, 0)),
     Scene(
@@ -176,17 +198,16 @@ _FORECAST = (
         "ForecastDegraded",
         "no live correction",
         _of_scorer("forecast_degradation_level", 0, 1),
-        {WARNING: "forecast-scheduler-scorer: degradation level 1"},
+        {WARNING: "Degradation level 1 in forecast-scheduler-scorer"},
+        labels={},
         at=40,
     ),
     Scene(
         "ForecastDegraded",
         "placed by requests",
         _of_scorer("forecast_degradation_level", 3, 0),
-        {
-            WARNING: "forecast-scheduler-scorer: degradation level 3",
-            CRITICAL: "forecast-scheduler-scorer: degradation level 3, the forecast is not used",
-        },
+        {CRITICAL: "Degradation level 3 in forecast-scheduler-scorer"},
+        labels={},
         at=40,
     ),
     Scene("ForecastDegraded", "fresh", _of_scorer("forecast_degradation_level", 0, 0), at=40),
@@ -194,39 +215,42 @@ _FORECAST = (
         "ForecastNotReady",
         "a list does not end",
         _of_scorer("forecast_ready", 0, 1),
-        {CRITICAL: "forecast-scheduler-scorer at 10.0.0.1:8888 has not read the cluster"},
-        labels={**SCORER, "instance": "10.0.0.1:8888"},
+        {CRITICAL: "1 replica of forecast-scheduler-scorer did not read the cluster"},
+        labels={},
     ),
     Scene("ForecastNotReady", "all was read", _of_scorer("forecast_ready", 1, 1)),
     Scene(
         "ForecastScorerDrift",
         "two rows differ",
         _of_scorer("forecast_self_check_drift", 0, 2),
-        {WARNING: "forecast-scheduler-scorer at 10.0.0.2:8888: 2 differences between its tables and the cluster"},
-        labels={**SCORER, "instance": "10.0.0.2:8888"},
+        {WARNING: "2 differences between the cluster and the tables of forecast-scheduler-scorer"},
+        labels={},
     ),
     Scene("ForecastScorerDrift", "none does", _of_scorer("forecast_self_check_drift", 0, 0)),
     Scene(
         "ForecastUsageStale",
         "eleven minutes without an answer",
         _of_scorer("forecast_usage_age_seconds", 660),
-        {WARNING: "forecast-scheduler-scorer: no usage was measured for 11m 0s"},
+        {WARNING: "No usage was measured for 11m 0s by forecast-scheduler-scorer"},
+        labels={},
     ),
     Scene("ForecastUsageStale", "ten", _of_scorer("forecast_usage_age_seconds", 600)),
     Scene(
         "ForecastUsageStale",
         "one of two replicas has had none since it started",
         _started(0, 1),
-        {WARNING: "forecast-scheduler-scorer: no usage was measured for 20m 0s"},
+        {WARNING: "No usage was measured for 20m 0s by forecast-scheduler-scorer"},
+        labels={},
     ),
     Scene("ForecastUsageStale", "a replica that is not degraded needs none", _started(0, 0)),
     Scene(
         "ForecastClusterStateStale",
-        "more than five minutes of silence",
-        _of_scorer("forecast_cluster_state_age_seconds", 301),
-        {CRITICAL: "forecast-scheduler-scorer: the API server was last heard of 5m 1s ago"},
+        "more than four minutes of silence",
+        _of_scorer("forecast_cluster_state_age_seconds", 241),
+        {CRITICAL: "The API server was last heard of 4m 1s ago by forecast-scheduler-scorer"},
+        labels={},
     ),
-    Scene("ForecastClusterStateStale", "five", _of_scorer("forecast_cluster_state_age_seconds", 300)),
+    Scene("ForecastClusterStateStale", "four", _of_scorer("forecast_cluster_state_age_seconds", 240)),
     Scene(
         "ForecastServicesUnknown",
         "most pods are nobody's",
@@ -236,8 +260,9 @@ _FORECAST = (
             *_of_scorer("forecast_cluster_objects", 1, kind="nodes"),
             *_of_scorer("forecast_degradation_level", 0),
         ),
-        {WARNING: "forecast-scheduler-scorer: the model does not know the service of 60% of pods"},
+        {WARNING: "The model does not know the service of 60% of pods in forecast-scheduler-scorer"},
         at=80,
+        labels={},
     ),
     Scene(
         "ForecastServicesUnknown",
@@ -283,8 +308,7 @@ _LOOPS = (
         "ForecastQueueStuck",
         "pods wait for their turn and nobody takes one",
         _loop(3, 0),
-        {CRITICAL: "10.0.0.7:8889: 3 pods are ready to be scheduled and none was tried for ten minutes"},
-        labels=LOOP,
+        {CRITICAL: "forecast-scheduler-schedule: 3 pods are ready to be scheduled and none was tried for ten minutes"},
     ),
     Scene("ForecastQueueStuck", "one a minute is tried", _loop(3, 1)),
     Scene("ForecastQueueStuck", "who waits for an event is not stuck", _loop(0, 0)),
@@ -293,9 +317,8 @@ _LOOPS = (
         "ForecastSchedulingLoopStalled",
         "the leader hangs",
         (steady("forecast_scheduling_loop_age_seconds", 61, **LOOP), steady("forecast_leader", 1, **LOOP)),
-        {CRITICAL: "10.0.0.7:8889: the scheduling loop has not gone round for 1m 1s"},
+        {CRITICAL: "forecast-scheduler-schedule: the scheduling loop has not gone round for 1m 1s"},
         at=5,
-        labels=LOOP,
     ),
     Scene(
         "ForecastSchedulingLoopStalled",
@@ -320,8 +343,7 @@ _LOOPS = (
         "ForecastQueueStuck",
         "a replica that owns nodes does not lead",
         (*_loop(3, 0, leader=0.0), steady("forecast_shards_owned", 5, **LOOP)),
-        {CRITICAL: "10.0.0.7:8889: 3 pods are ready to be scheduled and none was tried for ten minutes"},
-        labels=LOOP,
+        {CRITICAL: "forecast-scheduler-schedule: 3 pods are ready to be scheduled and none was tried for ten minutes"},
     ),
     Scene(
         "ForecastQueueStuck",
@@ -336,9 +358,8 @@ _LOOPS = (
             steady("forecast_leader", 0, **LOOP),
             steady("forecast_shards_owned", 5, **LOOP),
         ),
-        {CRITICAL: "10.0.0.7:8889: the scheduling loop has not gone round for 1m 1s"},
+        {CRITICAL: "forecast-scheduler-schedule: the scheduling loop has not gone round for 1m 1s"},
         at=5,
-        labels=LOOP,
     ),
     Scene(
         "ForecastShardsFree",
@@ -363,32 +384,10 @@ _LOOPS = (
         "ForecastShardTrouble",
         "one of two replicas lags",
         (steady("forecast_shard_trouble", 1, **LOOP), steady("forecast_shard_trouble", 0, **LOOP_JOB, instance="b")),
-        {WARNING: "10.0.0.7:8889: this replica owns no nodes"},
+        {WARNING: "forecast-scheduler-schedule: 1 replica owns no nodes"},
         at=10,
-        labels=LOOP,
     ),
     Scene("ForecastShardTrouble", "it starts", (series("forecast_shard_trouble", "1 1 1 0x50", **LOOP),), at=6),
-    Scene(
-        "ForecastPodsHeld",
-        "neither may remove the gate",
-        (steady("forecast_gated_longest_seconds", 40, **LOOP),),
-        {CRITICAL: "forecast-scheduler-schedule: our gate has held a pod for 40s"},
-        at=5,
-    ),
-    Scene("ForecastPodsHeld", "25 seconds", (steady("forecast_gated_longest_seconds", 25, **LOOP),), at=5),
-    Scene(
-        "ForecastUnadvised",
-        "no advisor is alive",
-        (series("forecast_webhook_unadvised_pods_total", "0+4x60", because="no_advisor", **WEBHOOK),),
-        {WARNING: "forecast-scheduler-webhook: 20 pods came without advice in five minutes"},
-        at=10,
-    ),
-    Scene(
-        "ForecastUnadvised",
-        "it has happened once",
-        (series("forecast_webhook_unadvised_pods_total", "4+0x60", because="no_advisor", **WEBHOOK),),
-        at=10,
-    ),
     Scene(
         "ForecastNominationsIgnored",
         "the leader's canaries went elsewhere; another replica led before",
@@ -432,8 +431,7 @@ _LOOPS = (
         "ForecastWatchBehind",
         "nothing is being bound, and still",
         (steady("forecast_assumed_pods", 4, **LOOP), steady("forecast_bindings_in_flight", 0, **LOOP)),
-        {WARNING: "10.0.0.7:8889: 4 pods were bound long ago and the watch does not show it"},
-        labels=LOOP,
+        {WARNING: "forecast-scheduler-schedule: 4 pods were bound long ago and the watch does not show it"},
     ),
     Scene(
         "ForecastWatchBehind",
@@ -462,8 +460,9 @@ _LOOPS = (
             steady("forecast_policy_document_valid", 0, **EXTENDER, instance="a"),
             steady("forecast_policy_document_valid", 1, **EXTENDER, instance="b"),
         ),
-        {WARNING: "forecast-scheduler-extender: the policy document is not in effect"},
+        {WARNING: "The policy document is not in effect in forecast-scheduler-extender"},
         at=10,
+        labels={},
     ),
     Scene("ForecastPolicyRefused", "in effect", (steady("forecast_policy_document_valid", 1, **EXTENDER),), at=10),
 )
@@ -515,7 +514,7 @@ _BESIDE = (
         "ForecastWebhookCertificateExpiring",
         "less than a day is",
         _certificate(2 * HOUR),
-        dict.fromkeys((WARNING, CRITICAL), f"{_ENDS} 2h 0m 0s"),
+        {CRITICAL: f"{_ENDS} 2h 0m 0s"},
     ),
     Scene("ForecastWebhookCertificateExpiring", "a week is", _certificate(7 * DAY)),
     Scene(
@@ -624,15 +623,6 @@ _GPUS_AND_JOBS = (
 )
 
 
-def _succeeded(hours_ago: float) -> tuple[Series, ...]:
-    """Hours before minute 40; of the run that failed since there is no time, on the same node or on another."""
-    at = 40 * 60 - hours_ago * HOUR
-    return (
-        series("forecast_train_last_success_timestamp_seconds", f"{at!r}+0x20 _x100", instance="worker-1:9100"),
-        series("forecast_train_last_success_timestamp_seconds", f"{at - DAY!r}+0x150", instance="worker-2:9100"),
-    )
-
-
 def _gaps(slots: float, expected: float) -> tuple[Series, ...]:
     """Of last night's run, which knows a thousand services; that of the night before left its file on another node."""
     return (
@@ -649,7 +639,9 @@ def _up(*values: float) -> tuple[Series, ...]:
     return _of_scorer("up", *values)
 
 
-_DOWN = "forecast-scheduler-scorer at 10.0.0.1:8888 cannot be scraped"
+def _fell(replicas: int) -> tuple[Series, ...]:
+    """Replicas that answered once and do no more."""
+    return tuple(series("up", "1 0x100", instance=str(number), **SCORER) for number in range(replicas))
 
 
 def _rebalancers(
@@ -814,26 +806,35 @@ _OPERATING = (
         "ForecastTargetDown",
         "one of two",
         _up(0, 1),
-        {WARNING: _DOWN},
+        {WARNING: "forecast-scheduler-scorer: 1 of its replicas cannot be scraped, another one can"},
         at=10,
-        labels={**SCORER, "instance": "10.0.0.1:8888"},
     ),
     Scene("ForecastTargetDown", "none", _up(1, 1), at=10),
     Scene(
         "ForecastComponentDown",
         "both of two",
-        _up(0, 0),
+        _fell(2),
         {CRITICAL: "forecast-scheduler-scorer: no replica can be scraped"},
         at=10,
     ),
     Scene("ForecastComponentDown", "one of two", _up(0, 1), at=10),
+    Scene("ForecastComponentDown", "it was never started", _up(0, 0), at=10),
+    Scene(
+        "ForecastComponentDown",
+        "no part answers any more",
+        (*_fell(2), series("up", "1 0x100", instance="9", **EXTENDER)),
+        {CRITICAL: "No process of ours can be scraped"},
+        at=10,
+        labels={},
+    ),
     Scene("ForecastTargetDown", "somebody else's", (steady("up", 0, job="node-exporter", instance="a"),), at=10),
     Scene(
         "ForecastTargetMissing",
         "gone for twenty minutes",
         (series("up", "1+0x5 _x100", **SCORER, instance="a"), steady("up", 1, **WEBHOOK, instance="b")),
-        {WARNING: "forecast-scheduler-scorer was a target within the last day and is none any more"},
+        {WARNING: "A target within the last day and none any more: forecast-scheduler-scorer"},
         at=30,
+        labels={},
     ),
     Scene(
         "ForecastTargetMissing",
@@ -911,6 +912,7 @@ _TENANTS = (
 
 SCENES: tuple[Scene, ...] = (
     *_FORECAST,
+    *ADVICE_SCENES,
     *_LOOPS,
     *_BESIDE,
     *_REBALANCING,
