@@ -16,6 +16,7 @@ from rebalancer.execution.plan_wire import MoveStatus
 
 _LABELS = {
     Reply.ACCEPTED: "accepted",
+    Reply.ASKED: "asked",
     Reply.BUDGET: "refused",
     Reply.FAILED: "failed",
     Reply.UNKNOWN: "unknown",
@@ -72,7 +73,7 @@ class ExecutionCollector(Collector):
                 moves.add_metric([state], figures.moves[state])
         evictions = CounterMetricFamily(
             "forecast_rebalance_evictions",
-            "Requests to evict a pod since the start, by what the API server answered.",
+            "Requests to evict a pod since the start, by what the API server answered; asked: EvictionRequests.",
             labels=["outcome"],
         )
         for reply, label in _LABELS.items():

@@ -38,7 +38,7 @@ LIFETIME: Final = "15m"
 MADE_BY: Final = "forecast-scheduler.io/made-by"
 """Label of Reservations that the rebalancer made."""
 
-_REBALANCER: Final = "rebalancer"
+REBALANCER: Final = "rebalancer"
 _SECONDS: Final = 5.0
 _MOST_TRIES: Final = 5
 _MISSING: Final = 404
@@ -138,7 +138,7 @@ class MoveRooms:
                 "metadata": {
                     "name": _name(move),
                     "namespace": move.namespace,
-                    "labels": {MADE_BY: _REBALANCER},
+                    "labels": {MADE_BY: REBALANCER},
                     "ownerReferences": [of_plan],
                 },
                 "spec": {

@@ -50,6 +50,7 @@ class Reply(Enum):
 
     NONE = "none was sent by this executor"
     ACCEPTED = "accepted"
+    ASKED = "an EvictionRequest asks for it"
     BUDGET = "a disruption budget said no"
     FAILED = "nothing was done"
     UNKNOWN = "it may have been done"

@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from base.errors import ForecastError
-from kube.session.session_calls import Requests
+from kube.session.session_calls import Requests, is_passing
 from placement.reservations.watched_plans import MoveState
+from rebalancer.execution.eviction_requests import EvictionRequests
 from rebalancer.execution.move_metrics import ExecutionFigures
 from rebalancer.execution.move_requests import MoveRequests
 from rebalancer.execution.move_rooms import MoveRooms
@@ -109,6 +110,7 @@ class Executor:
         """
         self._records, self._options, self._clock = records, options, clock
         self._observer, self._requests = Observer(session), MoveRequests(session, clock=clock)
+        self._eviction_requests = EvictionRequests(session, clock=clock)
         self._vanished = VanishedPlans(self._observer, self._requests)
         self._report, self._hindrance = report, hindrance
         self._unsure_seconds, self._rooms = unsure_seconds, rooms
@@ -123,6 +125,7 @@ class Executor:
         """Forget what was read. To be called when this replica begins to lead."""
         self._plans, self._is_read, self._memory = {}, False, {}
         self._vanished.forget()
+        self._eviction_requests.forget()
         if self._rooms is not None:
             self._rooms.forget()
         self._sure_from = self._look_at = self._clock() + self._unsure_seconds
@@ -161,7 +164,9 @@ class Executor:
         try:
             if self._clock() >= self._look_at:
                 self._look_at = self._clock() + _LOOK_SECONDS
-                await self._vanished.look(self._under_way(), self._clock())
+                under_way = self._under_way()
+                await self._vanished.look(under_way, self._clock())
+                await self._eviction_requests.sweep(under_way)
             await self._vanished.step()
         except ForecastError as error:
             trouble = trouble or str(error)
@@ -183,7 +188,10 @@ class Executor:
 
     async def _read(self) -> None:
         plans = await self._records.list()
-        self._vanished.note(self._plans.values(), {plan.uid for plan in plans})
+        there = {plan.uid for plan in plans}
+        self._vanished.note(self._plans.values(), there)
+        if any(plan.uid not in there for plan in self._plans.values()):
+            self._look_at = self._clock()  # what they asked for is withdrawn
         self._plans = {plan.name: plan for plan in plans if plan.is_active}
         self._is_read = True
         moving = {move.uid for plan in self._plans.values() for move in plan.spec.moves}
@@ -296,8 +304,10 @@ class Executor:
         if step.act in _MAKES_GO and not is_going(seen.pod) and self._is_closed(plan):
             return  # the process stood still between the decision and now
         if step.act is Act.EVICT:
-            known.attempt = await requests.evict(move)
-            self.figures.count_eviction(known.attempt.reply)
+            before = known.attempt.reply
+            known.attempt = await self._eviction_requests.ask(plan, move) or await requests.evict(move)
+            if known.attempt.reply is not Reply.ASKED or before is not Reply.ASKED:
+                self.figures.count_eviction(known.attempt.reply)
         elif step.act is Act.ASK_BUDGETS:
             known.attempt = await requests.evict(move, dry_run=True)
         elif deployment is not None and step.act is Act.SURGE:
@@ -323,6 +333,9 @@ class Executor:
             status = plan_status(plan, status, changed, self._options)
         if status == plan.status:
             return False
+        for move, seen, step in decided.steps.values():
+            if step.record is not None and step.record.state.is_final and step.record.replicas is None:
+                await self._withdraw(move, seen)
         written = await self._records.update_status(plan, status)
         if written is None:
             raise RecordError(f"RebalancePlan {plan.name} was changed by another client: it is read again")
@@ -332,6 +345,16 @@ class Executor:
                 if written.status_of(move).state.is_final and not plan.status_of(move).state.is_final:
                     await self._rooms.release(move)
         return True
+
+    async def _withdraw(self, move: MoveSpec, seen: Observation) -> None:
+        """No record says that a pod stays while an EvictionRequest of ours still asks for it. Raises RecordError."""
+        answer = await self._eviction_requests.withdraw(move)
+        if answer is None or is_going(seen.pod):
+            return
+        if is_passing(answer):
+            raise RecordError(f"the EvictionRequest for {move.namespace}/{move.pod} is not withdrawn: {answer.text}")
+        fields = {"pod": f"{move.namespace}/{move.pod}", "why": answer.text}
+        logger.error("an EvictionRequest cannot be withdrawn: the pod may still go", extra=fields)
 
     def _note(self, before: RebalancePlan, written: RebalancePlan) -> None:
         if written.is_active:

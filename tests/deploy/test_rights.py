@@ -110,8 +110,12 @@ def _each_right() -> list[tuple[str, Right]]:
 
 
 def _usable(rights: set[Right]) -> set[Right]:
-    """Without those on native PodGroups, where the API server has none."""
-    return {right for right in rights if SERVES_NATIVE_GROUPS or right[1] != "scheduling.k8s.io"}
+    """Without those on native PodGroups, where the API server has none, and on EvictionRequests.
+
+    tests/rebalance/test_eviction_requests.py has the gate of the latter on.
+    """
+    absent = {"lifecycle.k8s.io"} | (set() if SERVES_NATIVE_GROUPS else {"scheduling.k8s.io"})
+    return {right for right in rights if right[1] not in absent}
 
 
 @pytest.mark.long

@@ -41,13 +41,14 @@ _FORKS.set_forkserver_preload(["tests.rebalance.driver"])
 
 @dataclass
 class Site:
-    """kubeconfig: of an administrator."""
+    """account: kubeconfig of the drivers; None = of an administrator."""
 
     plane: ControlPlane
     writer: ClusterWriter
     kubelets: WorkloadKubelets
     resources: CustomResources
     running: list[ForkServerProcess] = field(default_factory=list)
+    account: Path | None = None
 
     def deploy(self, app: str, replicas: int, **annotations: str) -> list[Manifest]:
         """A Deployment whose pods all run on node a; returns them."""
@@ -112,7 +113,7 @@ class Site:
 
     def drive(self, when: When = "never", *, patience: float = 300) -> ForkServerProcess:
         """Start a driver."""
-        process = _FORKS.Process(target=main, args=(self.plane.kubeconfig, when, patience), daemon=True)
+        process = _FORKS.Process(target=main, args=(self.account or self.plane.kubeconfig, when, patience), daemon=True)
         process.start()
         self.running.append(process)
         return process

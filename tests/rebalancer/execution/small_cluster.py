@@ -116,6 +116,8 @@ class SmallCluster:
                 return _found(self.plans.pop(name, None))
             case ["POST" | "GET" | "PATCH" | "DELETE", "apis", _, _, "namespaces", _, "reservations", *named]:
                 return self._reserved(method, named, split.query, body)
+            case ["GET", "apis", "lifecycle.k8s.io", "v1alpha1"]:
+                return _found(None)  # not served
         raise AssertionError(f"unexpected request: {method} {path}")
 
     def _reserved(self, method: str, named: list[str], query: str, body: Manifest) -> ApiAnswer:
