@@ -59,6 +59,8 @@ def test_explain_the_export_and_the_running_loop_agree(
         single = told(capfd, "explain", "default/single", *live)
         assert single["judgement"]["component"].startswith("profile online of `schedule`")
         assert single["not_covered"] == []
+        assert single["state"]["name"] == "queued"
+        assert any("no `schedule` runs here: there is no Lease" in why for why in single["state"]["because"])
         assert {one["filter"]: one["nodes"] for one in single["judgement"]["rejections"]}["Domain"] == 1
         other = told(capfd, "explain", "default/other", *live)
         assert other["judgement"]["node"] == "theirs"
@@ -73,6 +75,10 @@ def test_explain_the_export_and_the_running_loop_agree(
         scheduler = start()
         assert eventually(lambda: bool(nodes_of(writer).get("single")))
         assert nodes_of(writer)["single"] == single["judgement"]["node"]
+        assert told(capfd, "explain", "default/single", *live)["state"]["name"] == "placed"
+        state = told(capfd, "explain", "default/whole-member-0", *live, "--server", scheduler.url)["state"]
+        assert state["name"] == "waiting for its gang", state
+        assert any("of the queue, after" in why for why in state["because"]), state
 
         # The running scheduler answers by its own profiles, and says what it leaves out of others' pods.
         asked = scheduler.post("/v1/explain", {"pod": {"namespace": "default", "name": "whole-member-0"}})

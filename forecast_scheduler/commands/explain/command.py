@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
@@ -27,13 +29,18 @@ from forecast_scheduler.commands.command_options import (
     parse_moment,
     policies_option,
 )
+from forecast_scheduler.commands.remote_server_options import CaOption, TokenOption
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
     from cluster.tables.cluster_file import ClusterObjects
+    from forecast_scheduler.commands.explain.pod_state import PodState
     from forecast_scheduler.settings.document import Settings
     from kube.objects.objects import PodInfo
+    from scheduler.scheduling_answers import QueuedPod
     from scorer.scorer import Scorer
+
+    AskQueue = Callable[[PodInfo], QueuedPod | None]
 
 _SYNC_SECONDS = 120.0
 _ASK_SECONDS = 10.0
@@ -61,6 +68,14 @@ LogOption = Annotated[
         "as in the settings.",
     ),
 ]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="URL of a running `schedule` or `advise`: also say what its queue knows of the pod.",
+    ),
+]
 TopOption = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many of the best nodes to show.")]
 
 
@@ -79,17 +94,21 @@ def explain(
     domain: DomainOption = None,
     share_nodes: ShareOption = None,
     top: TopOption = 5,
+    server: ServerOption = None,
+    token_file: TokenOption = None,
+    ca: CaOption = None,
     last: LastOption = False,
     decisions: LogOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Say which node a pod would get and why: by the filters, policy and scores of the component that its
-    schedulerName means.
+    """Say what a pod waits for, and which node it would get and why: by the filters, policy and scores of the component
+    that its schedulerName means.
 
-    That is a profile of `schedule`, or the extender with kube-scheduler. The first node is the one that it would choose
-    for this cluster. With --last the decision log answers instead. Nothing is written.
+    The state comes first: held, by which gate and how to release it, queued, reserved, advised, nominated or placed.
+    The component is a profile of `schedule`, or the extender with kube-scheduler. The first node is the one that it
+    would choose for this cluster. With --last the decision log answers instead. Nothing is written.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
@@ -122,7 +141,10 @@ def explain(
     check_inputs(Inputs(cluster, kubeconfig, models, prometheus, history, moment))
     objects = None if cluster is None else read_cluster_file(cluster)
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment, objects)
-    found = _pod(pod, objects, settings, kubeconfig)
+    queue = partial(_queued, settings, server, (token_file, ca, None, None))
+    found, state = _pod(pod, objects, settings, kubeconfig, queue)
+    if state is not None:  # at once: what follows needs the whole cluster
+        shell.show(state.lines())
     component = component_of(_OTHER if found is None else found.scheduler_name, settings)
     with open_explaining(component, inputs, objects) as explaining:
         explaining.background.wait_synced(_SYNC_SECONDS)
@@ -140,6 +162,8 @@ def explain(
     lines += [*unread_lines(explained.namespaces), *gap_lines(explained.gaps, explained.unread)]
     shell.show(lines)
     figures = msgspec.to_builtins(explained.explanation)
+    if state is not None:
+        figures["state"] = state.to_json()
     if has_policies:
         figures["namespaces_not_known"] = unread_json(explained.namespaces)
     judgement = explained.judgement
@@ -184,30 +208,59 @@ def _check_nodes(scorer: Scorer, named: list[str]) -> None:
             raise UnknownName("node", name, known)
 
 
-def _pod(named: str, objects: ClusterObjects | None, settings: Settings, kubeconfig: Path | None) -> PodInfo | None:
-    """The pod that a manifest describes, or one of the cluster; None = the cluster has no such pod."""
+def _pod(
+    named: str, objects: ClusterObjects | None, settings: Settings, kubeconfig: Path | None, queue: AskQueue
+) -> tuple[PodInfo | None, PodState | None]:
+    """The pod that a manifest describes, or one of the cluster, of an API server with its state; None = the cluster has
+    no such pod."""
     path = Path(named)
     if path.is_file():
-        return _from_manifest(path, objects)
+        return _from_manifest(path, objects), None
     namespace, slash, name = named.partition("/")
     if not (slash and namespace and name) or "/" in name:
         raise InputError(f"pod {named!r} is neither a file nor namespace/name: write for instance shop/cart-7d9-x2x4z")
     if objects is None:
-        return _from_server(namespace, name, kubeconfig or settings.kubernetes.kubeconfig)
-    return next((pod for pod in objects.pods if (pod.namespace, pod.name) == (namespace, name)), None)
+        return _from_server(namespace, name, settings, kubeconfig or settings.kubernetes.kubeconfig, queue)
+    return next((pod for pod in objects.pods if (pod.namespace, pod.name) == (namespace, name)), None), None
 
 
-def _from_server(namespace: str, name: str, kubeconfig: Path | None) -> PodInfo | None:
+def _from_server(
+    namespace: str, name: str, settings: Settings, kubeconfig: Path | None, queue: AskQueue
+) -> tuple[PodInfo | None, PodState | None]:
     """One pod, asked for before anything is followed: its schedulerName decides what is."""
+    from forecast_scheduler.commands.explain.pod_state import state_of_pod
+    from forecast_scheduler.commands.explain.read_pod_facts import read_facts
     from kube.client.kubernetes_client import api_client, ask, required
     from kube.client.kubernetes_steps import Request
     from kube.decoding.decoding import decode_pod
 
+    api = api_client(kubeconfig)
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
-    answer = ask(api_client(kubeconfig), Request(path), seconds=_ASK_SECONDS)
+    answer = ask(api, Request(path), seconds=_ASK_SECONDS)
     if answer.status == _NOT_FOUND:
+        return None, None
+    body = required(answer, "read pods", grant="get on them").body
+    pod = decode_pod(body)
+    facts = replace(read_facts(api, pod, body, settings), queued=queue(pod))
+    return pod, state_of_pod(facts)
+
+
+def _queued(
+    settings: Settings, server: str | None, files: tuple[Path | None, Path | None, None, None], pod: PodInfo
+) -> QueuedPod | None:
+    """What the queue of a running process says of a pod. Raises InputError if it does not answer."""
+    if server is None:
         return None
-    return decode_pod(required(answer, "read pods", grant="get on them").body)
+
+    import msgspec
+
+    from forecast_scheduler.commands.remote_server import asked_scheduler
+    from scheduler.scheduling_answers import Queue, QueuedPod
+    from scheduler.service.queue_routes import MOST_PODS
+
+    query: Mapping[str, float | str | None] = {"namespace": pod.namespace, "limit": float(MOST_PODS)}
+    answer = asked_scheduler(settings.schedule, server, files, "/v1/queue", query, Queue, profile="online")
+    return next((msgspec.convert(one, QueuedPod) for one in answer["pods"] if one["uid"] == pod.uid), None)
 
 
 def _from_manifest(path: Path, objects: ClusterObjects | None) -> PodInfo:
