@@ -4,9 +4,12 @@ A controller, such as a Job, says in the annotations of its pod template how man
 loop that leads creates the PodGroup (group_creator.py); its owner reference has it deleted with the controller. Pods
 are members by their owner and the annotation, without a label.
 
-    spec.schedulingGroup.podGroupName          the native PodGroup of that name; labels are not read then
-    label scheduling.x-k8s.io/pod-group        the PodGroup of that name
+    label scheduling.x-k8s.io/pod-group          the PodGroup of that name
     annotation forecast-scheduler.io/min-member  the PodGroup that is created for the pod's owner
+    spec.schedulingGroup.podGroupName            the native PodGroup of that name
+
+The first that applies decides. The native group comes last: with the gate WorkloadWithJob the Job controller puts the
+pods of every Job into one that asks for nothing (policy `basic`), and what the owner asked for would be lost.
 
 https://github.com/kubernetes-sigs/scheduler-plugins/blob/master/kep/42-podgroup-coscheduling/README.md
 """
@@ -116,13 +119,13 @@ def _roles(minima: Minima) -> dict[str, str]:
 
 def group_of(pod: PodInfo) -> str | None:
     """Key of its PodGroup, which is in its own namespace; None = it is in none."""
-    if pod.scheduling_group:
-        return group_key(pod.namespace, pod.scheduling_group, NATIVE)
     labels = pod.labels
     name = labels.get(GROUP_LABEL) or labels.get(OLDER_GROUP_LABEL)
     if not name and MIN_MEMBER in pod.annotations:
         name = name_of_owner(pod)
-    return group_key(pod.namespace, name) if name else None
+    if name:
+        return group_key(pod.namespace, name)
+    return group_key(pod.namespace, pod.scheduling_group, NATIVE) if pod.scheduling_group else None
 
 
 def role_of(pod: PodInfo) -> str:

@@ -167,30 +167,35 @@ def test_a_group_within_a_composite_group_waits_and_names_it(
     assert bound(writer) == 1, "a part of the composite group has a node"
 
 
+@pytest.mark.parametrize("asks", ["in its spec", "by our annotation"])
 def test_a_job_that_asks_for_a_gang_is_placed_whole(
-    plane: ControlPlane, writer: ClusterWriter, native: Api, start: Started
+    asks: str, plane: ControlPlane, writer: ClusterWriter, native: Api, start: Started
 ) -> None:
-    """The Job controller makes a Workload and a PodGroup of .spec.scheduling, and names it in the pods."""
+    """The Job controller makes a Workload and a PodGroup of .spec.scheduling, and names it in the pods. It does so for
+    any Job: one that asks for its gang by an annotation is in a native group, too, which asks for nothing.
+    """
     writer.create(our_node("small", cpu=2))
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
     template = {"schedulerName": OURS, "restartPolicy": "Never", "containers": [container]}
-    scheduling = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}}
-    spec = {"parallelism": 3, "completions": 3, "scheduling": scheduling, "template": {"spec": template}}
-    kind = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}}
+    spec: Manifest = {"parallelism": 3, "completions": 3, "template": {"spec": template}}
+    if asks == "in its spec":
+        spec["scheduling"] = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}}
+    else:
+        spec["template"]["metadata"] = {"annotations": {"forecast-scheduler.io/min-member": "3"}}
+    kind: Manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": asks.replace(" ", "-")}}
     with ControllerManager(plane, ("job-controller",), (GATES[0],)) as controllers:
         process = start()
         native.request("POST", JOBS, kind | {"spec": spec})
 
-        def group_says() -> tuple[str, str, str]:
-            names = (one["metadata"]["name"] for one in native.request("GET", GROUPS)["items"])
-            return next((said(native, name) for name in names if name.startswith("train-")), ("", "no group", ""))
+        def waits_whole() -> bool:
+            pods = writer.list_all("pods")
+            return len(pods) == 3 and all("2 of 3 members" in condition(one)[1] for one in pods)
 
-        assert eventually(lambda: "2 of 3 members" in group_says()[2]), (
-            group_says(),
-            controllers.log.read_text()[-2000:],
-            process.log[-2000:],
-        )
+        assert eventually(waits_whole), (controllers.log.read_text()[-2000:], process.log[-2000:])
+        assert all("schedulingGroup" in one["spec"] for one in writer.list_all("pods"))
         assert bound(writer) == 0
         writer.create(our_node("large", cpu=1))
-        assert eventually(lambda: bound(writer) == 3), (group_says(), process.log[-3000:])
-        assert eventually(lambda: group_says()[:2] == ("True", "Scheduled")), group_says()
+        assert eventually(lambda: bound(writer) == 3), process.log[-3000:]
+        of_job = [one["metadata"]["name"] for one in native.request("GET", GROUPS)["items"]]
+        (name,) = (one for one in of_job if one.startswith(kind["metadata"]["name"]))
+        assert eventually(lambda: said(native, name)[1] == ("Scheduled" if asks == "in its spec" else "")), of_job

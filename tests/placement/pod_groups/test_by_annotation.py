@@ -53,10 +53,12 @@ def test_the_group_is_named_after_the_owner(owner: Owner, labels: dict[str, str]
     assert found == name if len(name) < 243 else found.startswith(name) and len(found) == 253
 
 
-def test_a_label_goes_before_the_annotation() -> None:
+def test_a_label_goes_before_the_annotation_and_that_before_the_group_that_a_job_always_has() -> None:
     assert group_of(stating("a")) == TRAIN_JOB
     assert group_of(stating("a", labels={GROUP_LABEL: "mine"})) == "ml/mine"
-    assert group_of(stating("a", scheduling_group="mine")) == "ml/mine of scheduling.k8s.io"
+    assert group_of(stating("a", scheduling_group="train-x")) == TRAIN_JOB
+    assert group_of(stating("a", labels={GROUP_LABEL: "mine"}, scheduling_group="train-x")) == "ml/mine"
+    assert group_of(stating("a", annotations={}, scheduling_group="train-x")) == "ml/train-x of scheduling.k8s.io"
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "four", "", "1.5", "²", "2147483648", "9" * 5000])
