@@ -87,7 +87,8 @@ def operating_alerts() -> list[Alert]:
         Alert(
             "ForecastComponentDown",
             Severity.CRITICAL,
-            f"({down()}{unless('cluster', _all_down())}{unless(JOB, _of_held_pods())}) or {_all_down()}",
+            f"({down()}{unless('cluster', _all_down())}{unless(JOB, _of_held_pods())})"
+            f" or {_all_down()}{unless('cluster', held_pods())}",
             "5m",
             "{{ with $labels.job }}{{ . }}: no replica{{ else }}No process of ours{{ end }} can be scraped",
             "None of its processes answers. Pods for our loops wait; a webhook with failurePolicy Fail refuses pods. "
