@@ -19,6 +19,7 @@ from trainer.prometheus.queries import Queries
 # What can go wrong with one request, before the user sees it.
 #
 # Unreachable       patience ended, the next question would fare no better: ends the run
+# NoPrometheusApi   another program, or another path: ends the run
 # ImpossibleAnswer  no Prometheus says that, so nothing else that is said there counts: ends the run
 # Transient         may be better in a moment: retried until the patience ends, then an InputError
 # TooManySamples    the server refuses the size: the reader asks for less at a time
@@ -44,6 +45,10 @@ _NAMES = frozenset(field.name for field in fields(Queries))
 
 class PrometheusUnreachable(InputError):
     """The server has not answered for as long as we are willing to wait."""
+
+
+class NoPrometheusApi(InputError):
+    """There is no such path on the server."""
 
 
 class ImpossibleAnswer(InputError):
@@ -107,7 +112,7 @@ def interpret(
             "user name and password or prometheus.cloud, and what they may read"
         )
     if status in (404, 405):
-        raise InputError(
+        raise NoPrometheusApi(
             f"{url} has no Prometheus API (HTTP {status}): is the URL right? It is what comes before /api/v1, for "
             "instance http://prometheus:9090, or http://mimir/prometheus"
         )

@@ -1,0 +1,89 @@
+"""The metrics store is found in the layouts of the known charts, and never taken if it does not know the nodes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from forecast_scheduler.discovery.known_nodes import KnownNodes
+from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
+from forecast_scheduler.discovery.services import services_of
+from forecast_scheduler.discovery.store_search import MOST_ASKED, Probe, search
+from tests.forecast_scheduler.discovery.layouts import BESIDE, LAYOUTS, Layout, Service, listing, service
+from trainer.prometheus.http_answer import NoPrometheusApi
+
+ALL, NONE = KnownNodes(50, 50, 0), KnownNodes(0, 50, 3)
+
+
+def ranked(services: list[Service], seed: int = 0) -> list[StoreCandidate]:
+    random.Random(seed).shuffle(services)
+    found, token = services_of(listing(services))
+    assert token == ""
+    return rank_services(found)
+
+
+def url(candidate: StoreCandidate, path: str) -> str:
+    return f"{candidate.scheme}://{candidate}{path}"
+
+
+def knowing(nodes: dict[str, KnownNodes], asked: list[str]) -> Probe:
+    """Stores at these addresses; all other Services answer 404."""
+
+    def probe(candidate: StoreCandidate, path: str) -> KnownNodes:
+        asked.append(url(candidate, path))
+        if asked[-1] not in nodes:
+            raise NoPrometheusApi("it has no Prometheus API there")
+        return nodes[asked[-1]]
+
+    return probe
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda one: one.name)
+def test_the_store_of_every_layout_is_found(layout: Layout) -> None:
+    asked: list[str] = []
+    others = {"http://shop/prometheus:9090": NONE, "http://linkerd-viz/prometheus:9090": NONE}
+    result = search(ranked([*BESIDE, *layout.services]), knowing({layout.store: ALL} | others, asked))
+    assert result.found is not None, result.in_vain
+    assert url(result.found.candidate, result.found.path) == layout.store
+    assert len({one.removesuffix("/prometheus") for one in asked}) <= MOST_ASKED
+
+
+def test_there_are_twenty_layouts() -> None:
+    assert len({layout.store for layout in LAYOUTS}) == len(LAYOUTS) == 20
+
+
+def test_what_stands_beside_a_store_is_not_even_asked() -> None:
+    candidates = [str(one) for one in ranked(list(BESIDE))]
+    assert candidates == ["linkerd-viz/prometheus:9090", "shop/prometheus:9090", "shop/cart:9090"]
+
+
+def test_a_store_that_does_not_know_the_nodes_is_never_taken() -> None:
+    for layout in LAYOUTS:
+        asked: list[str] = []
+        result = search(ranked([*BESIDE, *layout.services]), knowing({layout.store: KnownNodes(24, 50, 0)}, asked))
+        assert result.found is None
+        assert len(result.in_vain) == len({one.rsplit(":", 1)[0] for one in asked}) <= MOST_ASKED
+
+
+def test_a_store_of_this_cluster_alone_wins_over_one_of_several() -> None:
+    layout = next(one for one in LAYOUTS if one.name.startswith("Bitnami Thanos"))
+    own, asked = "http://monitoring/prometheus-k8s:9090", list[str]()
+    stores = {layout.store: KnownNodes(50, 50, 400), own: KnownNodes(49, 50, 0)}
+    result = search(ranked([*BESIDE, *layout.services]), knowing(stores, asked))
+    assert result.found is not None and url(result.found.candidate, result.found.path) == own
+    assert any("it knows 50 of 50 nodes, and 400 that the cluster does not have" in line for line in result.in_vain)
+    # Where there is none, the one of several is taken: `train` then asks for prometheus.cluster.
+    result = search(ranked([*BESIDE, *layout.services]), knowing({layout.store: KnownNodes(50, 50, 400)}, asked))
+    assert result.found is not None and result.found.nodes.others == 400
+
+
+def test_the_order_of_services_does_not_matter() -> None:
+    services = [*BESIDE, *(one for layout in LAYOUTS for one in layout.services)]
+    orders = {tuple(str(one) for one in ranked(list(services), seed)) for seed in range(5)}
+    assert len(orders) == 1
+
+
+def test_services_without_a_port_that_answers_are_left_out() -> None:
+    external = {"metadata": {"namespace": "monitoring", "name": "prometheus"}, "spec": {"type": "ExternalName"}}
+    assert ranked([external, service("monitoring/thanos-query", {"grpc": 10901}, name="thanos")]) == []
