@@ -37,6 +37,7 @@ from scorer.scorer import Scorer
 from scorer.service.app import create_app
 from serving.server import ScorerServer
 from serving.threads import BackgroundThread, running
+from trainer.prometheus.metrics_store import MetricsStore
 
 _CONNECTIONS: Final = 16
 _STOP_SECONDS: Final = 5.0
@@ -53,7 +54,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     lease = Lease(api_client(kubeconfig), ours.leader_election) if ours.leader_election.enabled else None
     leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
     session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
-    pods = _pods(settings, inputs, scorer)
+    pods = _pods(settings, prepared.store, scorer)
     hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
     autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads, excluded=settings.excluded)
 
@@ -161,12 +162,11 @@ class _Ending:
         self.autoscaler.end()
 
 
-def _pods(settings: Settings, inputs: Inputs, scorer: Scorer) -> LastReading | None:
-    live = live_usage(settings, inputs.prometheus)
+def _pods(settings: Settings, store: MetricsStore | None, scorer: Scorer) -> LastReading | None:
     replicas, clock = settings.autoscale.replicas, scorer.tables.clock
-    if live is None:
+    if store is None:
         return None
-    source = PrometheusPods(live, replicas.resources, replicas.window, clock=clock)
+    source = PrometheusPods(live_usage(settings, store), replicas.resources, replicas.window, clock=clock)
     return LastReading(source, clock=clock, fresh=replicas.fresh + replicas.window)
 
 

@@ -80,7 +80,10 @@ KubeconfigOption = Annotated[
 PrometheusOption = Annotated[
     str | None,
     typer.Option(
-        "--prometheus", metavar="URL", help="Prometheus server to read the usage of nodes from. Default: none."
+        "--prometheus",
+        metavar="URL",
+        help="Prometheus server to read the usage of nodes from. Default: prometheus.url of the settings, else the one "
+        "in the cluster.",
     ),
 ]
 

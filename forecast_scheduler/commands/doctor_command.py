@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from base.errors import InputError
-from forecast_scheduler.commands.command_options import ConfigOption, HistoryOption, JsonOption, VerboseOption
+from forecast_scheduler.commands.command_options import (
+    ConfigOption,
+    HistoryOption,
+    JsonOption,
+    KubeconfigOption,
+    VerboseOption,
+)
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
@@ -16,13 +22,19 @@ if TYPE_CHECKING:
 
 Prometheus = Annotated[
     str | None,
-    typer.Option("--prometheus", metavar="URL", help="Prometheus server to look at instead, as it is right now."),
+    typer.Option(
+        "--prometheus",
+        metavar="URL",
+        help="Prometheus server to look at instead, as it is right now. Default: without --history, the one in the "
+        "cluster.",
+    ),
 ]
 
 
 def doctor(
     history: HistoryOption = None,
     prometheus: Prometheus = None,
+    kubeconfig: KubeconfigOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
@@ -30,14 +42,15 @@ def doctor(
     """Report what limits the forecast in a history: gaps, wrong values, hidden demand, services that never repeat.
 
     Each finding says how many services or nodes it touches, their share of the load, and what to do about it.
-    With --prometheus: which agents, nodes and pods a server knows, whether figures balance, and how they are read.
+    With --prometheus, or if no history is named: which agents, nodes and pods a server knows, whether figures balance,
+    and how they are read.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
-    if prometheus is not None:
-        if history is not None:
-            raise InputError("--history and --prometheus are two things to look at: give one of them")
-        write_figures(json, _look_at_server(shell, prometheus))
+    if prometheus is not None and history is not None:
+        raise InputError("--history and --prometheus are two things to look at: give one of them")
+    if prometheus is not None or (history is None and shell.settings.history is None):
+        write_figures(json, _look_at_server(shell, prometheus, kubeconfig))
         return
     figures = _examine(shell, shell.history(history)).to_json()
 
@@ -60,16 +73,16 @@ def _examine(shell: Shell, directory: Path) -> Examination:
         return examine(known, files.report, files.cut)
 
 
-def _look_at_server(shell: Shell, url: str) -> dict[str, Any]:
+def _look_at_server(shell: Shell, url: str | None, kubeconfig: Path | None) -> dict[str, Any]:
     """Print what the server has, as far as it can be read; then raise what `train` would refuse it for."""
     from datetime import UTC, datetime
 
+    from forecast_scheduler.commands.metrics_store import named_store, store_without_history
+    from forecast_scheduler.commands.train_night import open_source
     from trainer.prometheus.http_answer import ImpossibleAnswer, PrometheusUnreachable
-    from trainer.prometheus.prometheus_connection import PrometheusConnection
-    from trainer.prometheus.prometheus_source import PrometheusSource
 
-    settings, now = shell.settings.prometheus, datetime.now(UTC)
-    source = PrometheusSource(PrometheusConnection(url, settings), settings)
+    store = named_store(shell.settings, url) or store_without_history(shell.settings, kubeconfig)
+    source, now = open_source(shell.settings.prometheus, store), datetime.now(UTC)
     refused: InputError | None = None
     remarks: tuple[str, ...] = ()
     try:

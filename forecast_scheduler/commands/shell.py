@@ -220,6 +220,8 @@ def _set_up_log(err: Console, log_format: LogFormat, *, verbose: bool, service: 
         "forecast_scheduler",
     ):
         logging.getLogger(package).setLevel(logging.DEBUG if verbose else logging.INFO if service else logging.WARNING)
+    # Which store was found is not what the user asked for, and decides what every figure means.
+    logging.getLogger("forecast_scheduler.discovery").setLevel(logging.DEBUG if verbose else logging.INFO)
     # Warnings of numerical libraries name lines of code: something for developers, who ask for them.
     logging.captureWarnings(True)
     logging.getLogger("py.warnings").setLevel(logging.DEBUG if verbose else logging.ERROR)

@@ -13,6 +13,7 @@ from forecast_scheduler.commands.command_options import (
     ConfigOption,
     EventsOption,
     JsonOption,
+    KubeconfigOption,
     ModelsOption,
     MovedOption,
     ReportOption,
@@ -30,7 +31,10 @@ GROWING_HISTORY = "history"
 Prometheus = Annotated[
     str | None,
     typer.Option(
-        "--prometheus", metavar="URL", help="Prometheus server to read new days from; they are added to --history."
+        "--prometheus",
+        metavar="URL",
+        help="Prometheus server to read new days from; they are added to --history. Default: without --history, the "
+        "one in the cluster.",
     ),
 ]
 History = Annotated[
@@ -76,6 +80,7 @@ def train(
     models: ModelsOption = None,
     events: EventsOption = None,
     moved: MovedOption = None,
+    kubeconfig: KubeconfigOption = None,
     days: DaysBack = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -102,15 +107,18 @@ def train(
         "dask_scheduler": dask_scheduler,
         "foundation_model": foundation_model,
     }
+    from forecast_scheduler.commands.metrics_store import named_store, store_without_history
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"train": train_options, "prometheus": {"days": days}})
     for file in (json, report, settings.train.metrics_file):
         check_writable(file)
-    # --history alone means this history as it is, even where the settings name a server.
-    url = prometheus or (None if history is not None else settings.prometheus.url)
     place = history or settings.history or GROWING_HISTORY
-    if url is None:
+    if prometheus is None and history is not None:
+        store = None  # --history alone means this history as it is, even where the settings name a server
+    elif (store := named_store(settings, prometheus)) is None and settings.history is None:
+        store = store_without_history(settings, kubeconfig)
+    if store is None:
         place = str(shell.history(history))
 
     from forecast_scheduler.commands.model_registry import open_registry
@@ -122,7 +130,7 @@ def train(
             settings,
             registry,
             history=place,
-            prometheus=url,
+            store=store,
             force=force,
             now=datetime.now(UTC),
             progress=progress,

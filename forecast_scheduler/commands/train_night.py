@@ -40,7 +40,7 @@ from trainer.issued_forecasts import IssuedForecasts, load_issued
 from trainer.nightly import Night, Stages, train_and_publish
 from trainer.own_history_store import OwnHistory
 from trainer.prometheus.http_answer import ImpossibleAnswer, PrometheusUnreachable
-from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.metrics_store import MetricsStore
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 from trainer.run_lease import Check, hold_lease
 from trainer.run_report.report_of_run import RunReport, run_report
@@ -109,12 +109,12 @@ def _dask_client(address: str | None) -> Iterator[None]:
         yield
 
 
-def open_source(settings: PrometheusOptions, url: str) -> PrometheusSource:
-    """The server at `url`, asked as the settings say; nothing is sent yet. Raises InputError."""
+def open_source(settings: PrometheusOptions, store: MetricsStore) -> PrometheusSource:
+    """The store, asked as the settings say; nothing is sent yet. Raises InputError."""
     # Tables of days bring pandas and pyarrow, 80 MB that services which only ask what is used now need not have.
     from trainer.prometheus.prometheus_source import PrometheusSource
 
-    return PrometheusSource(PrometheusConnection(url, settings), settings)
+    return PrometheusSource(store.connect(settings), settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def train_night(
     registry: Registry,
     *,
     history: str,
-    prometheus: str | None,
+    store: MetricsStore | None,
     force: bool,
     now: datetime,
     progress: Progress,
@@ -146,7 +146,7 @@ def train_night(
     """One run: read what is new, learn, publish. Whatever is written is under the lease; errors leave the model alone.
 
     history    : directory, or fsspec URL where it grows from a server
-    prometheus : URL of the server; None: the history is used as it is
+    store      : to read new days from; None: the history is used as it is
     """
     stages = Stages()
     source = own = reading = None
@@ -160,8 +160,8 @@ def train_night(
         MovedServices.read(settings.moved)
     if options.foundation_model is not None:
         load_model(options.foundation_model)
-    if prometheus is not None:
-        source, own = open_source(settings.prometheus, prometheus), OwnHistory(history)
+    if store is not None:
+        source, own = open_source(settings.prometheus, store), OwnHistory(history)
         own.check_growable()
         if _resolved(own.url) == _resolved(registry.url):
             raise InputError(
@@ -206,7 +206,7 @@ def train_night(
                 known,
                 registry,
                 now=now,
-                live=prometheus is not None,
+                live=store is not None,
                 options=options,
                 force=force,
                 findings=findings,
@@ -222,7 +222,7 @@ def train_night(
             model=night.model,
             before=night.previous,
             history=known,
-            issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=prometheus is not None),
+            issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=store is not None),
             gate=night.gate,
             cleaning=CleaningReport(counts),
             cut=files.cut,

@@ -61,6 +61,17 @@ def api_client(kubeconfig: Path | None = None, *, connections: int | None = None
     return client.ApiClient(configuration)
 
 
+def runs_in_cluster(kubeconfig: Path | None) -> bool:
+    """Whether api_client(kubeconfig) is for the cluster in which this process runs."""
+    if kubeconfig is not None:
+        return False
+    try:
+        config.load_incluster_config(client_configuration=client.Configuration())  # type: ignore[no-untyped-call]
+    except ConfigException:
+        return False
+    return True
+
+
 def _load(kubeconfig: str | Path, configuration: client.Configuration) -> None:
     """kubeconfig: several files are separated as in $KUBECONFIG. Raises InputError."""
     try:

@@ -24,6 +24,8 @@ _PATHS = {
     "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets",
     "CronJob": "/apis/batch/v1/namespaces/{namespace}/cronjobs",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
+    "Service": "/api/v1/namespaces/{namespace}/services",
+    "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
     "ConfigMap": "/api/v1/namespaces/{namespace}/configmaps",
     "PersistentVolume": "/api/v1/persistentvolumes",
     "PersistentVolumeClaim": "/api/v1/namespaces/{namespace}/persistentvolumeclaims",

@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import requests
+from requests.adapters import BaseAdapter
 from requests.auth import AuthBase
 from requests.exceptions import RequestException, SSLError
 from urllib3.exceptions import HTTPError
@@ -56,9 +57,14 @@ class PrometheusConnection:
     """
 
     def __init__(
-        self, url: str, options: ConnectionOptions | None = None, *, sleep: Callable[[float], None] = time.sleep
+        self,
+        url: str,
+        options: ConnectionOptions | None = None,
+        *,
+        transport: BaseAdapter | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """url: what comes before /api/v1."""
+        """url: what comes before /api/v1; transport: sends the requests and shows who asks; None = by the options."""
         options = options or ConnectionOptions()
         if not url.startswith(("http://", "https://")):
             raise InputError("the URL of Prometheus has no scheme: write for instance http://prometheus:9090")
@@ -98,6 +104,8 @@ class PrometheusConnection:
             cert = str(_readable(options.cert_file, "cert_file"))
             key = options.key_file and str(_readable(options.key_file, "key_file"))
             session.cert = (cert, key) if key else cert
+        if transport is not None:
+            session.mount(url, transport)
         self._session = session
 
     def instant(self, name: str, query: str, at: datetime | None = None, *, everywhere: bool = False) -> Matrix:

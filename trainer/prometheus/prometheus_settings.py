@@ -149,7 +149,8 @@ class PrometheusOptions(ConnectionOptions, SourceOptions):
     """Any server with the Prometheus API: Prometheus, Thanos, Mimir, VictoriaMetrics."""
 
     url: str | None = None
-    """URL of the server, without /api/v1; `--prometheus`. None: `train` works on the history as it is."""
+    """URL of the server, without /api/v1; `--prometheus`. None: the one in the cluster; `train` takes a history that
+    the settings name as it is."""
 
     days: int = Field(default=28, ge=1, le=400)
     """Days that the first run reads; later runs read what is new; `--days`."""

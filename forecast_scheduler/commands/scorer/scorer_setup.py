@@ -19,6 +19,7 @@ from cluster.state_source import State, StateSource
 from cluster.tables.cluster_file import ClusterObjects, read_cluster_file
 from forecast.calendar import Calendar
 from forecast.published_models import Registry
+from forecast_scheduler.commands.metrics_store import named_store, store_if_any
 from forecast_scheduler.commands.model_registry import open_registry
 from forecast_scheduler.commands.scorer.placers import usable_nodes
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage, RecordedUsage
@@ -34,7 +35,7 @@ from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
 from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from trainer.prometheus.live_usage import LiveUsage
-from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.metrics_store import MetricsStore
 
 if TYPE_CHECKING:
     from kube.client.kubernetes_contract import WatchStatus
@@ -50,7 +51,7 @@ class Inputs:
     cluster    : file as kubectl exports it; None = follow the API server
     kubeconfig : of that API server; None = in-cluster, else kubectl's default
     models     : None = where the settings say
-    prometheus : URL; None = where the settings say, if anywhere
+    prometheus : URL; None = where the settings say, else the store in the cluster, if there is one
     history    : recorded usage to play as if it were measured now
     objects    : of the cluster file, where it was read already
     at         : the moment to start at, None = now; naive: local time by the settings, else the history, else the model
@@ -76,13 +77,17 @@ def clock_from(at: datetime | None, calendar: Calendar) -> Callable[[], float]:
 
 @dataclass(frozen=True, slots=True)
 class PreparedScorer:
-    """A scorer that has not read its cluster yet: tables that are to follow it from the start are attached now."""
+    """A scorer that has not read its cluster yet: tables that are to follow it from the start are attached now.
+
+    store : that its usage is measured by; None = none
+    """
 
     scorer: Scorer
     background: ScorerBackground
     inputs: Inputs
     source: WatchedCluster | ReadFile
     reservations: Reservations
+    store: MetricsStore | None
 
     @contextmanager
     def following(
@@ -141,7 +146,9 @@ def prepare_scorer(
     check_inputs(inputs)
     registry = open_registry(settings.models, inputs.models) if predicts else None
     calendar = Calendar(settings.time_zone) if settings.time_zone else Calendar()
+    kubeconfig = inputs.kubeconfig or settings.kubernetes.kubeconfig
     usage: Callable[[Callable[[], float]], UsageSource | None]
+    store = None
     if inputs.history is not None:
         from forecast_scheduler.commands.history_directory import open_history  # brings pyarrow
 
@@ -149,12 +156,13 @@ def prepare_scorer(
         calendar = history.calendar
         usage = lambda clock: RecordedUsage(history, clock=clock)  # noqa: E731
     else:
-        usage = lambda clock: _prometheus(settings, inputs.prometheus, clock)  # noqa: E731
+        if predicts:
+            store = _store(settings, inputs)
+        usage = lambda clock: None if store is None else PrometheusUsage(live_usage(settings, store), clock=clock)  # noqa: E731
         if inputs.at is not None and not settings.time_zone and registry is not None:
             calendar = _calendar_in_use(registry)
     clock = clock_from(inputs.at, calendar)
     options = scorer_options(settings)
-    kubeconfig = inputs.kubeconfig or settings.kubernetes.kubeconfig
     source = WatchedCluster(kubeconfig) if inputs.cluster is None else ReadFile(inputs.cluster)
     scorer = Scorer(
         options,
@@ -173,7 +181,7 @@ def prepare_scorer(
         default_name=settings.schedule.scheduler_name,
         places=places,
     )
-    return PreparedScorer(scorer, background, inputs, source, reservations)
+    return PreparedScorer(scorer, background, inputs, source, reservations, store)
 
 
 def check_inputs(inputs: Inputs) -> None:
@@ -293,21 +301,20 @@ class ReadFile(StateSource):
         self._is_read = True
 
 
-def live_usage(settings: Settings, url: str | None) -> LiveUsage | None:
-    """What Prometheus measures now; None = no server is named. url: None = where the settings say"""
-    address = url or settings.prometheus.url
-    if address is None:
-        return None
+def _store(settings: Settings, inputs: Inputs) -> MetricsStore | None:
+    """The store that measures the cluster; that of a cluster file is not looked for."""
+    if inputs.cluster is not None:
+        return named_store(settings, inputs.prometheus)
+    return store_if_any(settings, inputs.prometheus, inputs.kubeconfig)
+
+
+def live_usage(settings: Settings, store: MetricsStore) -> LiveUsage:
+    """What the store measures now."""
     # A measurement that does not come soon is of no use any more: the next one is due.
     return LiveUsage(
-        PrometheusConnection(address, settings.prometheus.replace(timeout=10, patience=0)),
+        store.connect(settings.prometheus.replace(timeout=10, patience=0)),
         settings.prometheus.templates,
         window_seconds=settings.prometheus.step,
         log_source=settings.prometheus.log_source,
         recording_rules=settings.prometheus.recording_rules,
     )
-
-
-def _prometheus(settings: Settings, url: str | None, clock: Callable[[], float]) -> UsageSource | None:
-    live = live_usage(settings, url)
-    return None if live is None else PrometheusUsage(live, clock=clock)

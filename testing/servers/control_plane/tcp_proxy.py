@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback whose connections a test can reset, refuse, freeze or delay."""
+"""A TCP proxy, mostly on loopback, whose connections a test can reset, refuse, freeze or delay."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ class _Connection:
 class TcpProxy:
     """Context manager in front of 127.0.0.1:`port`. The server's certificate stays valid: the address is the same.
 
+    address     : to listen on
     lag_seconds : all that the server says arrives so much later, also the end; as much at once as without a lag
     accepted    : connections so far
     lost        : answers lost on purpose so far
     """
 
-    def __init__(self, port: int, *, lag_seconds: float = 0.0) -> None:
+    def __init__(self, port: int, *, lag_seconds: float = 0.0, address: str = "127.0.0.1") -> None:
         self._lag = lag_seconds
         self._upstream = ("127.0.0.1", port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"https://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._listener = socket.create_server((address, 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.url = f"https://{address}:{self.port}"
         self.accepted = 0
         self.lost = 0
         self._refusing, self._to_lose = False, 0

@@ -1,0 +1,47 @@
+"""The store that a command asks: the one that is named, else the one that is found in the cluster."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from base.errors import InputError
+from forecast_scheduler.settings.document import Settings
+from trainer.prometheus.metrics_store import MetricsStore
+
+logger = logging.getLogger(__name__)
+
+
+def named_store(settings: Settings, url: str | None) -> MetricsStore | None:
+    """The store of `--prometheus` or of the settings; None = neither names one."""
+    address = url or settings.prometheus.url
+    return None if address is None else MetricsStore(address)
+
+
+def store_without_history(settings: Settings, kubeconfig: Path | None) -> MetricsStore:
+    """The cluster's own store, for commands that otherwise read a history. Raises InputError."""
+    from forecast_scheduler.discovery.cluster_store import NoStoreFound, find_store
+
+    try:
+        return find_store(settings.prometheus, kubeconfig or settings.kubernetes.kubeconfig)
+    except NoStoreFound as error:
+        raise InputError(
+            f"no history named: pass --history DIR, for instance --history data/sample; {error}"
+        ) from error
+
+
+def store_if_any(settings: Settings, url: str | None, kubeconfig: Path | None) -> MetricsStore | None:
+    """The store that is named, which is never given up for another, else the cluster's own; None = there is neither.
+
+    For commands that work without one, too: why there is none is a line of the log.
+    """
+    if (named := named_store(settings, url)) is not None:
+        return named
+    # Not above: it brings the client of the API server.
+    from forecast_scheduler.discovery.cluster_store import NoStoreFound, find_store
+
+    try:
+        return find_store(settings.prometheus, kubeconfig or settings.kubernetes.kubeconfig)
+    except NoStoreFound as error:
+        logger.warning("usage is not measured: %s", error)
+        return None

@@ -1,0 +1,136 @@
+"""Finds the metrics store of a cluster if none is named: lists Services and nodes, and asks the best candidates.
+
+From outside the cluster it is asked through the API server's proxy of Services, inside by its address. A search sends
+one list of Services, one of nodes, and at most ten queries (store_search.py). What it found is one line of the log, and
+so is each candidate that was asked in vain.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+from kubernetes import client
+
+from base.errors import ForecastError, InputError
+from forecast_scheduler.discovery.api_server_transport import ApiServerTransport, proxied_url
+from forecast_scheduler.discovery.known_nodes import NODES_QUERY, KnownNodes, known_nodes
+from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
+from forecast_scheduler.discovery.services import ClusterNodes, nodes_of, services_of, together
+from forecast_scheduler.discovery.store_search import search
+from kube.client.kubernetes_client import UnreachableApiServer, api_client, ask, required, runs_in_cluster
+from kube.client.kubernetes_steps import Request
+from trainer.prometheus.http_answer import NoPrometheusApi, Transient
+from trainer.prometheus.metrics_store import MetricsStore
+from trainer.prometheus.prometheus_settings import PrometheusOptions
+
+logger = logging.getLogger(__name__)
+
+Page = TypeVar("Page")
+
+_PAGE: Final = "500"
+_API_SECONDS: Final = 10.0
+_ANSWER_SECONDS: Final = 10.0
+"""A store that takes longer to name the nodes would take hours for weeks of pods."""
+
+_CLOUDS: Final = {"aws": "aws", "gce": "google", "azure": "azure"}
+"""Of prometheus.cloud, by the scheme of a node's providerID."""
+
+_PROXY_RIGHT: Final = "services/proxy"
+
+
+class NoStoreFound(InputError):
+    """No store is named, and the search found none; the message says why, and the way out."""
+
+
+def find_store(options: PrometheusOptions, kubeconfig: Path | None) -> MetricsStore:
+    """Return the store that knows the cluster's nodes. Raises NoStoreFound.
+
+    kubeconfig: None = of the cluster this runs in, else kubectl's
+    """
+    try:
+        api = api_client(kubeconfig)
+        services = [one for page in _pages(api, "services", services_of) for one in page]
+        candidates = rank_services(services)
+        nodes = together(list(_pages(api, "nodes", nodes_of))) if candidates else ClusterNodes({})
+    except (InputError, UnreachableApiServer) as error:
+        raise _none_found(f"the cluster cannot be searched for one: {error}") from error
+    reach = _by_address if runs_in_cluster(kubeconfig) else _through(api)
+    quick = options.replace(timeout=_ANSWER_SECONDS, patience=0)
+
+    def probe(candidate: StoreCandidate, path: str) -> KnownNodes:
+        return _ask_nodes(reach(candidate, path), quick, nodes)
+
+    result = search(candidates, probe)
+    for line in result.in_vain:
+        logger.info(line)
+    if result.found is None:
+        tried = f", {len(result.in_vain)} of them asked" if result.in_vain else ""
+        raise _none_found(f"none of {len(services)} Services is one{tried}", nodes)
+    found = result.found
+    store = reach(found.candidate, found.path)
+    how = "through the API server" if store.transport is not None else f"at {store.url}"
+    product = f" ({found.candidate.product})" if found.candidate.product else ""
+    logger.info("metrics store: %s%s, %s: %s", found.candidate, product, how, found.nodes)
+    return store
+
+
+def _none_found(why: str, nodes: ClusterNodes | None = None) -> NoStoreFound:
+    clouds = [_CLOUDS[one] for one in sorted(nodes.providers if nodes is not None else ()) if one in _CLOUDS]
+    managed = f"; for a managed store also set prometheus.cloud: {clouds[0]}" if clouds else ""
+    return NoStoreFound(
+        f"no metrics store is named, and {why}; pass --prometheus URL or set prometheus.url "
+        f"(docs/operate/prometheus.md){managed}"
+    )
+
+
+def _pages(api: client.ApiClient, resource: str, decode: Callable[[bytes], tuple[Page, str]]) -> Iterator[Page]:
+    """All pages of a list in all namespaces. Raises InputError, UnreachableApiServer."""
+    token = ""
+    while True:
+        query = {"limit": _PAGE} | ({"continue": token} if token else {})
+        answer = ask(api, Request(f"/api/v1/{resource}", query=query), seconds=_API_SECONDS)
+        body = required(answer, f"list {resource}", grant="list on them").body
+        try:
+            page, token = decode(body)
+        except msgspec.DecodeError as error:
+            raise UnreachableApiServer(f"the API server lists {resource} that cannot be read: {error}") from error
+        yield page
+        if not token:
+            return
+
+
+def _by_address(candidate: StoreCandidate, path: str) -> MetricsStore:
+    service = candidate.service
+    url = f"{candidate.scheme}://{service.name}.{service.namespace}.svc:{candidate.port.number}{path}"
+    return MetricsStore(url, is_named=False)
+
+
+def _through(api: client.ApiClient) -> Callable[[StoreCandidate, str], MetricsStore]:
+    transport = ApiServerTransport(api)
+    host = api.configuration.host
+
+    def reach(candidate: StoreCandidate, path: str) -> MetricsStore:
+        return MetricsStore(proxied_url(host, candidate) + path, transport, is_named=False)
+
+    return reach
+
+
+def _ask_nodes(store: MetricsStore, options: PrometheusOptions, nodes: ClusterNodes) -> KnownNodes:
+    """Raises NoPrometheusApi, ForecastError: one line without the URL, which the caller names shorter."""
+    connection = store.connect(options)
+    try:
+        return known_nodes(nodes, connection.instant("names of nodes", NODES_QUERY).labels)
+    except NoPrometheusApi as error:
+        raise NoPrometheusApi("it has no Prometheus API there") from error
+    except ForecastError as error:
+        cause = error.__cause__
+        text = cause.found if isinstance(cause, Transient) else str(error)
+        if _PROXY_RIGHT in text:
+            raise ForecastError(f"the API server forbids to ask it: grant get on {_PROXY_RIGHT}") from error
+        raise ForecastError(text.replace(store.url, "it")) from error
+    finally:
+        connection.close()
