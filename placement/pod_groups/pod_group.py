@@ -106,6 +106,7 @@ class PodGroupInfo:
     priority         : that its pods must have; None = whatever they have
     may_preempt      : that its pods must say as well; None = whatever they say
     is_by_annotation : created for the owner of its pods (group_of_pod.py)
+    is_basic         : its pods are placed, and make room, one by one, like pods that are in no group
     """
 
     namespace: str
@@ -124,6 +125,7 @@ class PodGroupInfo:
     priority: int | None = None
     may_preempt: bool | None = None
     is_by_annotation: bool = False
+    is_basic: bool = False
 
     @property
     def key(self) -> str:
@@ -137,7 +139,7 @@ class PodGroupInfo:
             and (self.key, self.uid, self.problem) == (other.key, other.uid, other.problem)
             and (self.minima, self.timeout_seconds) == (other.minima, other.timeout_seconds)
             and (self.topology, self.disruption) == (other.topology, other.disruption)
-            and (self.priority, self.may_preempt) == (other.priority, other.may_preempt)
+            and (self.priority, self.may_preempt, self.is_basic) == (other.priority, other.may_preempt, other.is_basic)
         )
 
 

@@ -176,7 +176,8 @@ class GangDirectory(NodesAndPodsOnly):
         if group is not None:
             gang = self._gangs.get(group)
             info = None if gang is None else gang.info
-            return UnitOf(group, None if info is None else info.created, True)
+            if info is None or not info.is_basic:
+                return UnitOf(group, None if info is None else info.created, True)
         return unit_by_owner(pod)
 
     def gate(self, pod: PodInfo) -> Status:

@@ -173,12 +173,14 @@ def _decode_native(body: bytes | Raw, api: GroupApi) -> tuple[PodGroupInfo, str]
         facts |= _facts(spec)
         annotations = own_annotations(decoded.metadata.annotations)
         members = 1 if spec.scheduling_policy.gang is None else spec.scheduling_policy.gang.min_count
-        facts |= {"minima": Minima(members, of_annotations(annotations)), "topology": group_topology(annotations)}
+        minima, topology = Minima(members, of_annotations(annotations)), group_topology(annotations)
+        is_basic = spec.scheduling_policy.basic is not None and not minima.by_role and topology == ANYWHERE
+        facts |= {"minima": minima, "topology": topology, "is_basic": is_basic}
         problem = _unsupported(spec)
     except REFUSED as error:
         problem = str(error) if isinstance(error, InputError) else f"spec: {error}"
     if problem:
-        facts |= {"minima": Minima(), "topology": ANYWHERE, "problem": problem[:1024]}
+        facts |= {"minima": Minima(), "topology": ANYWHERE, "is_basic": False, "problem": problem[:1024]}
     return identified(decoded, api, status=_native_status(decoded.status), **facts)
 
 

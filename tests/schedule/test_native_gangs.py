@@ -167,6 +167,31 @@ def test_a_group_within_a_composite_group_waits_and_names_it(
     assert bound(writer) == 1, "a part of the composite group has a node"
 
 
+def job(name: str, **spec: Any) -> Manifest:
+    """Of three pods, one core each."""
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    template = {"spec": {"schedulerName": OURS, "restartPolicy": "Never", "containers": [container]}}
+    metadata = {"name": name.replace(" ", "-")}
+    made = {"parallelism": 3, "completions": 3, "template": template} | spec
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": made}
+
+
+def test_pods_of_a_job_that_asks_for_no_gang_are_placed_one_by_one(
+    plane: ControlPlane, writer: ClusterWriter, native: Api, start: Started
+) -> None:
+    writer.create(our_node("small", cpu=2))
+    with ControllerManager(plane, ("job-controller",), (GATES[0],)):
+        process = start()
+        native.request("POST", JOBS, job("each"))
+
+        def is_one_left() -> bool:
+            waiting = [condition(one)[1] for one in writer.list_all("pods") if condition(one)[1]]
+            return bound(writer) == 2 and [one.partition(":")[0] for one in waiting] == ["0/1 nodes are available"]
+
+        assert eventually(is_one_left), ([condition(one) for one in writer.list_all("pods")], process.log[-2000:])
+        assert all("schedulingGroup" in one["spec"] for one in writer.list_all("pods"))
+
+
 @pytest.mark.parametrize("asks", ["in its spec", "by our annotation"])
 def test_a_job_that_asks_for_a_gang_is_placed_whole(
     asks: str, plane: ControlPlane, writer: ClusterWriter, native: Api, start: Started
@@ -175,17 +200,14 @@ def test_a_job_that_asks_for_a_gang_is_placed_whole(
     any Job: one that asks for its gang by an annotation is in a native group, too, which asks for nothing.
     """
     writer.create(our_node("small", cpu=2))
-    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
-    template = {"schedulerName": OURS, "restartPolicy": "Never", "containers": [container]}
-    spec: Manifest = {"parallelism": 3, "completions": 3, "template": {"spec": template}}
+    made = job(asks)
     if asks == "in its spec":
-        spec["scheduling"] = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}}
+        made["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}}
     else:
-        spec["template"]["metadata"] = {"annotations": {"forecast-scheduler.io/min-member": "3"}}
-    kind: Manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": asks.replace(" ", "-")}}
+        made["spec"]["template"]["metadata"] = {"annotations": {"forecast-scheduler.io/min-member": "3"}}
     with ControllerManager(plane, ("job-controller",), (GATES[0],)) as controllers:
         process = start()
-        native.request("POST", JOBS, kind | {"spec": spec})
+        native.request("POST", JOBS, made)
 
         def waits_whole() -> bool:
             pods = writer.list_all("pods")
@@ -197,5 +219,5 @@ def test_a_job_that_asks_for_a_gang_is_placed_whole(
         writer.create(our_node("large", cpu=1))
         assert eventually(lambda: bound(writer) == 3), process.log[-3000:]
         of_job = [one["metadata"]["name"] for one in native.request("GET", GROUPS)["items"]]
-        (name,) = (one for one in of_job if one.startswith(kind["metadata"]["name"]))
+        (name,) = (one for one in of_job if one.startswith(made["metadata"]["name"]))
         assert eventually(lambda: said(native, name)[1] == ("Scheduled" if asks == "in its spec" else "")), of_job

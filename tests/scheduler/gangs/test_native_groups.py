@@ -16,6 +16,7 @@ from placement.pod_groups.pod_group import Disruption, PodGroupInfo, PodGroupSta
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_decoding import WATCHED_GROUPS
 from scheduler.gangs.group_status import change_of_native, wanted_status
+from scheduler.queue.queued_pods import UnitOf, unit_by_owner
 from tests.scheduler.gangs.made_up import NOW, Scene, group, member
 
 KEY = "ml/train of scheduling.k8s.io"
@@ -49,7 +50,8 @@ def scene(*groups: PodGroupInfo) -> Scene:
     ("spec", "facts"),
     [
         (GANG, {"minima": Minima(3), "disruption": Disruption.SINGLE, "priority": None, "may_preempt": None}),
-        ({"schedulingPolicy": {"basic": {}}}, {"minima": Minima(1)}),
+        ({"schedulingPolicy": {"basic": {}}}, {"minima": Minima(1), "is_basic": True}),
+        (GANG, {"is_basic": False}),
         (GANG | {"disruptionMode": {"single": {}}}, {"disruption": Disruption.SINGLE}),
         (GANG | {"disruptionMode": {"all": {}}}, {"disruption": Disruption.ALL}),
         (GANG | {"priority": 100, "preemptionPolicy": "Never"}, {"priority": 100, "may_preempt": False}),
@@ -112,6 +114,18 @@ def test_a_pod_that_names_a_group_of_an_api_that_is_not_served_says_how_to_get_i
     assert "GenericWorkload" in found
     made.directory.replace_groups([], NATIVE)
     assert made.directory.gate(native("a")).reason == f"PodGroup {KEY} does not exist"
+
+
+def test_pods_of_a_group_that_asks_for_nothing_are_tried_like_those_of_any_controller() -> None:
+    made = scene()
+    pod = native("a", owner_uid="job-1")
+    made.put(pod)
+    assert made.directory.unit_of(pod) == UnitOf(KEY, None, True), "what it asks for is not known"
+    made.directory.put_group(native_group(1, is_basic=True))
+    assert made.directory.unit_of(pod) == unit_by_owner(pod)
+    assert made.directory.gate(pod).is_success
+    made.directory.put_group(native_group(2))
+    assert made.directory.unit_of(pod).is_gang
 
 
 def test_a_pod_of_another_priority_than_its_group_waits() -> None:
