@@ -24,11 +24,13 @@ class InputError(ForecastError):
 class NotEnoughHistory(InputError):
     """Fewer whole local days than the operation needs."""
 
-    def __init__(self, *, days: int, needed: int, purpose: str) -> None:
+    def __init__(self, *, days: int, needed: int, purpose: str, way_out: str = "") -> None:
+        """way_out: besides a longer history"""
         self.days, self.needed, self.purpose = days, needed, purpose
+        held = "1 whole local day" if days == 1 else f"{days} whole local days"
         super().__init__(
-            f"the history holds {days} whole local days, {needed} are needed to {purpose}: "
-            "export a longer history or choose an earlier time"
+            f"the history holds {held}, {needed} are needed to {purpose}: "
+            f"{way_out or 'wait for more days'}, or export a longer history"
         )
 
 

@@ -34,6 +34,12 @@ def days_before(history: History, n_days: int) -> tuple[date, ...]:
     return tuple(day - timedelta(days=_WEEK * weeks) for day in coming_days(history, n_days))
 
 
+def playable_coming_days(history: History, usual: int) -> int:
+    """Return how many of the usual days the history has recorded pods for; at least 1."""
+    known = [n for n in range(1, usual + 1) if days_before(history, n)[0] >= history.days[0]]
+    return max(known, default=1)
+
+
 def with_coming_days(history: History, pods: PodUsage, model: PeakModel, n_days: int) -> tuple[History, PodUsage]:
     """A history that goes on for so many days, and the pods of these days.
 

@@ -48,7 +48,6 @@ class Capacity:
 
     def to_json(self) -> dict[str, Any]:
         """The figures as `capacity --json` writes them."""
-        window = self.prepared.window
         return {
             "nodes": {rule: figures.nodes for rule, figures in self.rules.items()},
             "target": self.target,
@@ -73,11 +72,7 @@ class Capacity:
                 "hours_under": self.by_hour.under,
             },
             "stays_on_nodes": dict(self.base_share),
-            "window": {
-                "first_day": window.days[0].isoformat(),
-                "first_slot": window.first_slot,
-                "days": window.n_days,
-            },
+            "window": self.prepared.window.to_json(),
         }
 
 

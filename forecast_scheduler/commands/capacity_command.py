@@ -90,11 +90,13 @@ def capacity(
         raise InputError("--lose-nodes and --lose-zone are two kinds of failure: choose one")
     if coming and moment is not None:
         raise InputError("--coming begins where the history ends: leave --at out")
+    from autoscaling.capacity.coming_week import playable_coming_days
     from autoscaling.capacity.failure import NodeLoss
     from autoscaling.capacity.nodes_needed import capacity as search
     from forecast_scheduler.commands.fitted_history import fit_options, prepare_coming_week, prepare_history
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.reports.history_tables import capacity_lines, capacity_tables
+    from scorer.replay.window import playable_days
 
     replay, hot = shell.settings.replay, shell.settings.hot_share
     options = shell.settings.capacity if target is None else shell.settings.capacity.replace(target=target)
@@ -102,7 +104,7 @@ def capacity(
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)
         known = files.history(progress=progress)
-        n_days = days or replay.days
+        n_days = days or (playable_coming_days if coming else playable_days)(known, replay.days)
         fitting = fit_options(shell.settings)
         prepared = (
             prepare_coming_week(files, known, fitting, days=n_days, hot=hot, progress=progress)

@@ -40,7 +40,12 @@ def prepare_coming_week(
     """The days after the history, as a model fitted on all of it expects them. Raises NotEnoughHistory."""
     read = days_before(history, days)
     if read[0] < history.days[0]:
-        raise NotEnoughHistory(days=history.n_days, needed=(history.days[-1] - read[0]).days + 1, purpose="look ahead")
+        raise NotEnoughHistory(
+            days=history.n_days,
+            needed=(history.days[-1] - read[0]).days + 1,
+            purpose=f"look {days} day{'s' if days > 1 else ''} ahead",
+            way_out="look fewer days ahead with --days" if days > 1 else "",
+        )
     model = fit(history, options, progress=progress)
     pods = files.pod_usage(read[0], read[-1], progress=progress)
     longer, coming = with_coming_days(history, pods, model, days)

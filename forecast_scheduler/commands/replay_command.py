@@ -97,13 +97,12 @@ def replay(
     directory = shell.history(history)
     moment = parse_moment(at)
     defaults = shell.settings.replay
-    n_days = days if days is not None else defaults.days
     seed = seed if seed is not None else defaults.seed
     if not trajectory:
         for name, value in (("--release", release), ("--budget", budget)):
             if value is not None:
                 raise InputError(f"{name} is of trajectories: add --trajectory, or leave it out")
-        _place_anew(shell, directory, moment, n_days, seed, capacity, json, report)
+        _place_anew(shell, directory, moment, days, seed, capacity, json, report)
         return
     if capacity:
         raise InputError(
@@ -111,14 +110,14 @@ def replay(
         )
     if moment is not None:
         raise InputError("--at does not go with --trajectory, which plays the last whole days: leave it out")
-    _play_forward(shell, directory, n_days, seed, release, budget, json, report)
+    _play_forward(shell, directory, days, seed, release, budget, json, report)
 
 
 def _place_anew(
     shell: Shell,
     directory: Path,
     moment: datetime | None,
-    days: int,
+    days: int | None,
     seed: int,
     capacity: bool,
     json: Path | None,
@@ -132,7 +131,8 @@ def _place_anew(
         replay_history,
         replay_tables,
     )
-    from forecast_scheduler.reports.history_tables import nodes_table
+    from forecast_scheduler.reports.history_tables import nodes_table, window_lines
+    from scorer.replay.window import playable_days
 
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)
@@ -141,7 +141,7 @@ def _place_anew(
             files,
             known,
             at=moment,
-            days=days,
+            days=days or playable_days(known, shell.settings.replay.days),
             seed=seed,
             hot=shell.settings.hot_share,
             setup=configured_setup(shell.settings),
@@ -153,6 +153,7 @@ def _place_anew(
     shell.show(replay_tables(played))
     if needed is not None:
         shell.show(nodes_table(needed))
+    shell.show(window_lines(played.window.to_json()))
     write_figures(json, played.to_json() if needed is None else {**played.to_json(), "capacity": needed})
     if report is not None:
         from scorer.replay.replay_page import replay_page
@@ -163,7 +164,7 @@ def _place_anew(
 def _play_forward(
     shell: Shell,
     directory: Path,
-    days: int,
+    days: int | None,
     seed: int,
     release: float | None,
     budget: float | None,
@@ -174,7 +175,9 @@ def _play_forward(
     from forecast_scheduler.commands.fitted_history import fit_options
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.commands.run_replay import play_history, trajectory_table
+    from forecast_scheduler.reports.history_tables import window_lines
     from rebalancer.trajectory.trajectories import TrajectoryOptions
+    from scorer.replay.window import playable_days
 
     rebalance = shell.settings.rebalance
     if budget is not None:
@@ -186,7 +189,7 @@ def _play_forward(
             files,
             known,
             lambda before: fit(before, fit_options(shell.settings), progress=progress),
-            days=days,
+            days=days or playable_days(known, shell.settings.replay.days),
             seed=seed,
             options=TrajectoryOptions(release=release or 0.0),
             rebalance=rebalance,
@@ -195,6 +198,7 @@ def _play_forward(
         )
     tell_what_was_cleaned(shell, files)
     shell.show(trajectory_table(played))
+    shell.show(window_lines(played.window.to_json()))
     write_figures(json, played.to_json())
     if report is not None:
         from rebalancer.trajectory.trajectory_page import trajectory_page

@@ -14,6 +14,7 @@ from forecast.resources import RESOURCES
 from forecast_scheduler.reports.table_format import number, plain, printable, titled_table
 from scorer.load_scale import UNKNOWN, percent
 from scorer.replay.remarks import no_gap_remarks, regression_remark
+from scorer.replay.window import LEAST_DAYS_BEFORE, WHOLE_WEEK
 
 OURS = "forecast-scheduler"
 
@@ -167,6 +168,7 @@ def nodes_table(figures: Mapping[str, Any]) -> Table:
 
 def capacity_lines(figures: Mapping[str, Any]) -> Iterator[str]:
     """What the tables do not say."""
+    yield from window_lines(figures["window"])
     missing = [rule for rule, nodes in figures["nodes"].items() if nodes is None]
     if missing:
         yield f"{', '.join(missing)}: no number, the search ends before the target holds (10 times the recorded nodes)"
@@ -186,6 +188,17 @@ def capacity_lines(figures: Mapping[str, Any]) -> Iterator[str]:
         lost = "one of {lose_zone_of} zones fails" if "lose_zone_of" in reserve else "{lose_nodes} of the nodes fail"
         lost = lost.format(**reserve)
         yield f"with reserve: {lost} in the busiest hour, which then holds the target on what remains"
+
+
+def window_lines(window: Mapping[str, Any]) -> Iterator[str]:
+    """What figures of a window without all weekdays are worth."""
+    if (days := window["days"]) < WHOLE_WEEK:
+        learned, enough = window["learned_days"], LEAST_DAYS_BEFORE + WHOLE_WEEK + 1
+        played = "1 day is" if days == 1 else f"{days} days are"
+        yield (
+            f"a first guess: {played} played, after {learned} to learn from. {enough} whole days of "
+            "history have a week of both; weekdays that were not played may be busier."
+        )
 
 
 def _hours_table(by_hour: Mapping[str, Any]) -> Table:

@@ -103,7 +103,7 @@ class Trajectories:
         recording = self.recording
         return {
             "rules": {name: self._figures(name) for name in self.by_rule},
-            "window": {"first_day": self.window.days[0].isoformat(), "days": self.window.n_days},
+            "window": self.window.to_json(),
             "seed": self.seed,
             "budget": self.budget,
             "release": self.options.release,

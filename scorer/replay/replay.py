@@ -89,11 +89,7 @@ class Replay:
             "no_gap": self.no_gap(),
             "by_regression": {name: figures.to_json() for name, figures in self.attributed.items()},
             "degradation": {name: figures.to_json() for name, figures in self.ladder.items()},
-            "window": {
-                "first_day": self.window.days[0].isoformat(),
-                "first_slot": self.window.first_slot,
-                "days": self.window.n_days,
-            },
+            "window": self.window.to_json(),
             "assumed_capacities": [RESOURCES[r].name for r in np.flatnonzero(self.recording.assumed.any(axis=0))],
             "seed": self.seed,
             "pods_at_start": int((self.recording.birth == 0).sum()),

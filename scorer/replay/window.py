@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from numpy.typing import NDArray
 
@@ -15,7 +15,11 @@ from forecast.history import History
 DEFAULT_HOUR = 4
 """Releases happen when nothing is going on: every node looks idle then."""
 
-_LEAST_DAYS_BEFORE = 7
+LEAST_DAYS_BEFORE: Final = 7
+"""A forecast knows each weekday once."""
+
+WHOLE_WEEK: Final = 7
+"""Days of a window from which on it has every weekday."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,15 @@ class ReplayWindow:
         """Slot of the placement, counted from midnight of the history's first day."""
         return self.first_day * SLOTS_PER_DAY + self.first_slot
 
+    def to_json(self) -> dict[str, Any]:
+        """The window in the files of `--json`. learned_days: those of the history before it"""
+        return {
+            "first_day": self.days[0].isoformat(),
+            "first_slot": self.first_slot,
+            "days": self.n_days,
+            "learned_days": self.first_day,
+        }
+
     def cut(self, by_day: NDArray[Any]) -> NDArray[Any]:
         """(..., len(days), 48) -> (..., n_slots): the slots of the window, in one row."""
         return flat(by_day)[..., self.first_slot : self.first_slot + self.n_slots]
@@ -50,6 +63,11 @@ class ReplayWindow:
 def flat(by_day: NDArray[Any]) -> NDArray[Any]:
     """(..., n_days, 48) -> (..., n_days * 48)."""
     return by_day.reshape(*by_day.shape[:-2], -1)
+
+
+def playable_days(history: History, usual: int) -> int:
+    """Return how many of the usual 24-hour periods a history has room for after the week to learn from; at least 1."""
+    return max(1, min(usual, history.n_days - LEAST_DAYS_BEFORE - 1))
 
 
 def replay_window(history: History, at: datetime | None = None, days: int = 7) -> ReplayWindow:
@@ -74,17 +92,20 @@ def replay_window(history: History, at: datetime | None = None, days: int = 7) -
                 f"from {at:%Y-%m-%d %H:%M} on the history does not hold {days} more days, it ends with "
                 f"{history.days[-1]}: choose a time up to {latest} 00:00, or fewer --days"
             )
-    if index < _LEAST_DAYS_BEFORE:
-        earliest = history.days[0] + timedelta(days=_LEAST_DAYS_BEFORE)
-        if at is not None and history.n_days > _LEAST_DAYS_BEFORE + days:
+    if index < LEAST_DAYS_BEFORE:
+        earliest = history.days[0] + timedelta(days=LEAST_DAYS_BEFORE)
+        if at is not None and history.n_days > LEAST_DAYS_BEFORE + days:
             raise InputError(
                 f"{max(index, 0)} whole local days of the history lie before {at:%Y-%m-%d %H:%M}, "
-                f"{_LEAST_DAYS_BEFORE} are needed to learn from: choose a time from {earliest} 00:00 on"
+                f"{LEAST_DAYS_BEFORE} are needed to learn from: choose a time from {earliest} 00:00 on"
             )
+        most = playable_days(history, days)
+        has_room = most < days and history.n_days > LEAST_DAYS_BEFORE + 1
         raise NotEnoughHistory(
             days=history.n_days,
-            needed=_LEAST_DAYS_BEFORE + days + 1,
-            purpose=f"learn from a week and play {days} days back",
+            needed=LEAST_DAYS_BEFORE + days + 1,
+            purpose=f"learn from a week and play {days} day{'s' if days > 1 else ''} back from the first 04:00 on",
+            way_out=f"play at most {most} back with --days" if has_room else "",
         )
     n_touched = -(-(slot + days * SLOTS_PER_DAY) // SLOTS_PER_DAY)
     return ReplayWindow(first_day=index, days=history.days[index : index + n_touched], first_slot=slot, n_days=days)

@@ -10,6 +10,7 @@ from autoscaling.requests.recommendation_report import RequestReport, report_on
 from forecast_scheduler.commands.fitted_history import fit_options, prepare_history
 from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
 from forecast_scheduler.commands.shell import Shell
+from scorer.replay.window import playable_days
 
 
 def report_from_history(shell: Shell, directory: Path, at: datetime | None, days: int | None) -> RequestReport:
@@ -17,7 +18,7 @@ def report_from_history(shell: Shell, directory: Path, at: datetime | None, days
     with shell.progress() as progress:
         files = open_history(shell.settings, shell.history(directory), progress)
         known = files.history(progress=progress)
-        n_days = days or shell.settings.replay.days
+        n_days = days or playable_days(known, shell.settings.replay.days)
         hot, fitting = shell.settings.hot_share, fit_options(shell.settings)
         prepared = prepare_history(files, known, fitting, at=at, days=n_days, hot=hot, progress=progress)
         use, settings = recorded_use(known, prepared), shell.settings

@@ -18,7 +18,7 @@ from scorer.replay.replay import LADDER, RULES, Replay, replay
 from scorer.replay.replay_page import replay_page
 from scorer.replay.replay_rules import Live, Native
 from scorer.replay.running_cluster import play
-from scorer.replay.window import replay_window
+from scorer.replay.window import playable_days, replay_window
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import N_DAYS, REPLICAS, by_day, curves, small_cluster
 
@@ -45,8 +45,13 @@ def test_a_window_is_the_last_0400_that_leaves_the_days_and_lies_in_the_history(
     with pytest.raises(InputError, match=r"^0 whole local days"):
         replay_window(history, datetime(2025, 12, 7, 4), 7)
     assert replay_window(history, datetime(2026, 1, 12), 7).first_day == 7
-    with pytest.raises(NotEnoughHistory):
+    with pytest.raises(
+        NotEnoughHistory, match=r"holds 9 .* 15 are needed .*play 7 days back.*: play at most 1 back with"
+    ):
         replay_window(history.before(9), None, 7)
+    with pytest.raises(NotEnoughHistory, match=r"holds 8 .* 9 are needed .*: wait for more days, or export"):
+        replay_window(history.before(8), None, playable_days(history.before(8), 7))
+    assert [playable_days(history.before(days), 7) for days in (8, 9, 12, 15, 20)] == [1, 1, 4, 7, 7]
 
 
 def test_all_rules_fit_requests_and_the_forecast_comes_close_to_the_true_future(played: Replay) -> None:

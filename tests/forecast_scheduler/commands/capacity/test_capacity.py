@@ -40,9 +40,14 @@ def test_the_fewest_nodes_by_rule_as_table_json_and_page(
 def test_the_coming_days_are_searched_like_recorded_ones_and_replay_gives_the_number(
     history: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["capacity", "--history", history, "--days", "1", "--json"]
+    command = ["capacity", "--history", history, "--json"]  # nine days of history leave one to play
     assert run([*command, str(tmp_path / "recorded.json")]) == 0
     assert run([*command, str(tmp_path / "coming.json"), "--coming"]) == 0
+    said = capfd.readouterr().out
+    assert (
+        said.count("a first guess: 1 day is played, after 7 to learn from. 15 whole days of history have a week") == 1
+    )
+    assert said.count("a first guess: 6 days are played, after 9 to learn from.") == 1
     recorded, coming = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("recorded", "coming"))
     assert list(coming["nodes"]) == RULES and all(coming["nodes"].values())
     assert coming["window"]["first_day"] > recorded["window"]["first_day"]
