@@ -27,6 +27,17 @@ class ServiceRefused(ServiceUnavailable):
     """It answers that the request cannot be served as it is: a status of 400 to 499, with its own words."""
 
 
+class NothingThere(ServiceRefused):
+    """It answers 404: it has no such path, or no such object."""
+
+
+def refusal(status: int) -> type[ServiceUnavailable]:
+    """Return the error for an answer with any status but 200."""
+    if status == 404:
+        return NothingThere
+    return ServiceRefused if 400 <= status < 500 else ServiceUnavailable
+
+
 @dataclass(frozen=True, slots=True)
 class RemoteAddress:
     """Where it is and how to speak to it.
@@ -94,8 +105,9 @@ class RemoteService:
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # ValueError: a token that is no header
             raise ServiceUnavailable(f"the {name} {self._remote.url} does not answer: {_one_line(error)}") from error
         if response.status != 200:
-            kind = ServiceRefused if 400 <= response.status < 500 else ServiceUnavailable
-            raise kind(f"the {name} {self._remote.url} answered {response.status}: {error_words(answer)}")
+            raise refusal(response.status)(
+                f"the {name} {self._remote.url} answered {response.status}: {error_words(answer)}"
+            )
         return answer
 
     def close(self) -> None:

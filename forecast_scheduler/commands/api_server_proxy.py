@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from kube.client.kubernetes_client import api_client, send
-from serving.remote_service import ServiceRefused, ServiceUnavailable, error_words
+from serving.remote_service import ServiceUnavailable, error_words, refusal
 from serving.security import PROXIED_AUTHORIZATION
 
 _NAMESPACE: Final = "forecast-scheduler"
@@ -63,6 +63,6 @@ class ProxiedScorer:
             )
         if answer.status in (200, 201):
             return answer.body
-        kind = ServiceRefused if 400 <= answer.status < 500 else ServiceUnavailable
+        kind = refusal(answer.status)
         way_out = _BIND_THE_ROLE if answer.status == _FORBIDDEN else ""
         raise kind(f"{who} answered {answer.status}: {error_words(answer.body)}{way_out}")

@@ -72,6 +72,6 @@ def tenants(
 
         query = {"hours": hours, "namespace": namespace}
         files = (token_file, ca, client_cert, client_key)
-        found = asked_scheduler(shell.settings.schedule, server, files, "/v1/tenants", query, Tenants, profile="online")
+        found = asked_scheduler(shell.settings.schedule, server, files, "/v1/tenants", query, Tenants)
     shell.show(tenant_tables(found, hours), tenant_lines(found))
     write_figures(json, found)

@@ -44,6 +44,9 @@ def tide(
 
     query = {"hours": hours, "namespace": namespace}
     files = (token_file, ca, client_cert, client_key)
-    plan = asked_scheduler(shell.settings.schedule, server, files, "/v1/tide", query, TideBody, profile="gpu")
+    enabled = "schedule.gpu.tide.enabled"
+    plan = asked_scheduler(
+        shell.settings.schedule, server, files, "/v1/tide", query, TideBody, profile="gpu", enabled_by=enabled
+    )
     shell.show(tide_report_tables(plan), tide_lines(plan))
     write_figures(json, plan)

@@ -56,6 +56,19 @@ def url() -> Iterator[str]:
         yield url
 
 
+def test_a_scheduler_without_the_profile_is_told_what_it_lacks(capfd: pytest.CaptureFixture[str]) -> None:
+    """Failed before: 404, and a word about /openapi.json."""
+    options, scorer = ScorerServiceOptions(), FakeScorer(1)
+    service = ScorerService(scorer, options, ScorerServiceMetrics(scorer, options, ()))
+    with served(assembled("test", service, [], describe)) as url:
+        assert run(["jobs", "--server", url]) == 2
+        said = capfd.readouterr().err
+        assert f"{url} does not run the profile job: start it with --profile job, or name it in schedule.prof" in said
+        assert run(["tide", "--server", url]) == 2
+        said = capfd.readouterr().err
+        assert "does not run the profile gpu, or schedule.gpu.tide.enabled is not set there" in said
+
+
 def test_nothing_to_show(capfd: pytest.CaptureFixture[str]) -> None:
     empty = JobReports(clock=lambda: NOW, no_forecast_because=lambda: "no model has been published")
     with served(app_of(empty, ScorerServiceOptions())) as url:
