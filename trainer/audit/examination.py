@@ -11,7 +11,16 @@ import numpy as np
 from forecast.cold_start import ESTABLISHED_DAYS
 from forecast.history import History
 from forecast.usage_limits import CutSeries
-from trainer.audit import day_shapes, gaps, implausible_values, limits, pods_and_nodes, repetition, unknowns
+from trainer.audit import (
+    above_capacity,
+    day_shapes,
+    gaps,
+    implausible_values,
+    limits,
+    pods_and_nodes,
+    repetition,
+    unknowns,
+)
 from trainer.audit.finding import AuditEvidence, Finding, FindingKind
 from trainer.history.cleaning import CleaningReport
 
@@ -43,7 +52,7 @@ CHECKS: Final = (
     Check(FindingKind.UNKNOWN_REQUESTS, unknowns.unknown_requests),
     Check(FindingKind.UNKNOWN_CAPACITY, unknowns.unknown_capacity),
     Check(FindingKind.IMPOSSIBLE_VALUES, implausible_values.impossible_values),
-    Check(FindingKind.ABOVE_CAPACITY, implausible_values.above_capacity),
+    Check(FindingKind.ABOVE_CAPACITY, above_capacity.above_capacity),
     Check(FindingKind.CPU_CEILING, unknowns.cpu_ceilings, 7),
     Check(FindingKind.HIDDEN_DEMAND, limits.hidden_demand_of_services, account=True),
     Check(FindingKind.FULL_NODES, unknowns.full_nodes),

@@ -1,6 +1,4 @@
-"""Values that no cluster can have: what cleaning removed, what nodes used beyond their capacity, and single half hours
-that no neighbour resembles.
-"""
+"""Values that no cluster can have: what cleaning removed, and single half hours that no neighbour resembles."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from base.arrays import AnyFloats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.quantiles import nan_quantile
 from forecast.resources import MEMORY, RESOURCES
-from trainer.audit.finding import AuditEvidence, Finding, FindingKind, node_finding, service_finding
+from trainer.audit.finding import AuditEvidence, Finding, FindingKind, service_finding
 from trainer.history.cleaning import CleaningCause
 
 _IMPOSSIBLE: Final = (
@@ -29,8 +27,6 @@ _IMPOSSIBLE: Final = (
 )
 
 _WRONG_TIMES: Final = (CleaningCause.NO_TIME, CleaningCause.STRAY_TIME, CleaningCause.STEP)
-_ABOVE: Final = 1.02  # rates of short steps round up
-_LEAST_HALF_HOURS: Final = 4
 
 SPIKE: Final = 10.0
 """Times the highest half hour elsewhere, from which on a single one is taken for a broken sample. A nightly backup
@@ -67,22 +63,6 @@ def impossible_values(evidence: AuditEvidence) -> Finding | None:
     )
     return of_services or Finding(
         FindingKind.IMPOSSIBLE_VALUES, 0, 0, np.full(len(RESOURCES), np.nan), what=what, advice=advice
-    )
-
-
-def above_capacity(evidence: AuditEvidence) -> Finding | None:
-    """Finds nodes that used more than they have, though less than what cleaning removes."""
-    capacity = evidence.recent.capacity_of_days
-    with np.errstate(invalid="ignore"):
-        n_above = (evidence.recent.node_usage > _ABOVE * capacity[..., None]).sum(axis=(2, 3))
-    return node_finding(
-        FindingKind.ABOVE_CAPACITY,
-        evidence,
-        n_above >= _LEAST_HALF_HOURS,
-        what=f"{{n}} used more than their capacity in {_LEAST_HALF_HOURS} half hours or more",
-        advice="correct what is configured (prometheus.disk_capacity, prometheus.network_capacity, "
-        "prometheus.log_capacity, the annotation forecast-scheduler.io/capacity), or the unit of the node's query",
-        detail=lambda n, r: f"{n_above[n, r]} half hours above",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -276,6 +277,31 @@ def test_a_node_that_was_rebuilt_is_held_against_what_it_had_each_day() -> None:
     then[0, :, -7:] /= 2
     assert examine(replace(rebuilt, daily_capacity=then), NOTHING).findings == ()
     assert {FindingKind.ABOVE_CAPACITY, FindingKind.FULL_NODES} <= set(found(examine(rebuilt, NOTHING)))
+
+
+ALWAYS = np.s_[0, CPU, ::2, :5]
+UNTIL_A_WEEK_AGO = np.s_[0, CPU, :-7, :5]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (put(1.5 * 40, UNTIL_A_WEEK_AGO, "node_usage"), r"used more only until 20\S+, so the machine was another"),
+        (
+            put(1.5 * 40, ALWAYS, "node_usage", "node_pod_usage"),
+            r"so did their pods alone.* \(set prometheus\.cluster\)",
+        ),
+        (put(1.5 * 40, ALWAYS, "node_usage"), r"their pods did not.* counted twice .*prometheus\.queries\.node_cpu"),
+        (put(1.5 * 40, np.s_[0, DISK, ::2, :5], "node_usage"), r"^disk: correct prometheus\.disk_capacity"),
+    ],
+)
+def test_usage_above_capacity_names_the_cause_that_the_figures_speak_for(spoil: Spoil, said: str) -> None:
+    """Failed before: the settings of disk, network and log were named for CPU, too."""
+    advice = next(
+        one.advice for one in examine(spoil(healthy()), NOTHING).findings if one.kind is FindingKind.ABOVE_CAPACITY
+    )
+    assert re.search(said, advice), advice
+    assert ("prometheus.disk_capacity" in advice) == advice.startswith("disk")
 
 
 def test_hidden_demand_names_both_limits_and_train_looks_for_it() -> None:
