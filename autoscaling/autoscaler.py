@@ -73,6 +73,7 @@ class AutoscalerState:
     has_forecast : whether there is one that may be acted on
     acting  : names of the hands that acted when they were last asked; the others have taken back what they wrote
     trouble : what could not be done; '' = nothing went wrong
+    silent_because : why no load is said; '' = some are
     """
 
     loads: LoadsAhead = field(default_factory=LoadsAhead)
@@ -80,6 +81,7 @@ class AutoscalerState:
     leads: bool = False
     acting: tuple[str, ...] = ()
     trouble: str = ""
+    silent_because: str = ""
 
 
 class Autoscaler:
@@ -157,13 +159,30 @@ class Autoscaler:
     # Inside
 
     def _look(self, ahead: ServicesAhead | None) -> None:
-        if ahead is None or self._pods is None:
-            self._note(loads=LoadsAhead())
-            return
-        measured = self._pods.pods()
-        used = used_by_service(self._tables, measured, ahead.services, len(RESOURCES))
-        now = self._tables.clock()
-        self._note(loads=loads_ahead(ahead, used, measured.middle, now, self._options.replicas))
+        loads, why = LoadsAhead(), self._why_nothing_ahead(ahead)
+        if ahead is not None and self._pods is not None:
+            measured = self._pods.pods()
+            used = used_by_service(self._tables, measured, ahead.services, len(RESOURCES))
+            loads = loads_ahead(ahead, used, measured.middle, self._tables.clock(), self._options.replicas)
+            if not why and not loads.by_namespace:
+                why = f"Prometheus has no usage of the pods of the {len(ahead.services)} services that the model knows"
+        if why and why != self.state.silent_because:
+            logger.warning("no load is said", extra={"why": why})
+        self._note(loads=loads, silent_because=why)
+
+    def _why_nothing_ahead(self, ahead: ServicesAhead | None) -> str:
+        if ahead is None:
+            with self._tables.reading():
+                reasons = self._tables.level()[1]
+            return f"there is no forecast to act on: {'; '.join(reasons) or 'the cluster is not read yet'}"
+        if self._pods is None:
+            return "usage of pods is not measured: name a server with --prometheus or prometheus.url"
+        if not ahead.services:
+            return (
+                "no service that the model knows has pods: Jobs, new services and those of `excluded` are left out; "
+                "`forecast-scheduler report` lists the services of the model"
+            )
+        return ""
 
     def _act(self, ahead: ServicesAhead | None) -> None:
         if ahead is None and self._is_unheard():

@@ -50,6 +50,7 @@ from base.local_hours import ChangeWindows
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import NOT_SENT, ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, pod_path
+from kube.failure_notice import FailureNotice
 from kube.session.session_calls import Requests, is_passing
 from kube.status.pod_conditions import STRATEGIC_MERGE
 
@@ -107,6 +108,7 @@ class ResizeHand:
         self._refused: dict[str, float] = {}  # UID -> when the API server refused a resize
         self.done: Final[Counter[str]] = Counter()
         self.kept: Counter[str] = Counter()
+        self._none_asks = FailureNotice(logger, "no pod is resized")
         self.foreign: frozenset[str] = frozenset()
         self.unread: tuple[str, ...] = ()
 
@@ -223,6 +225,10 @@ class ResizeHand:
         for namespace in sorted(asking):
             found |= {pod.uid: pod for pod in await self._pods("", namespace=namespace, asking=asking)}
         self._report(found.values())
+        if found:
+            self._none_asks.succeeded()
+        else:
+            self._none_asks.failed(f"no pod and no namespace has the label {RESIZE_LABEL}: true (docs/use/requests.md)")
         return list(found.values())
 
     async def _resized(self) -> list[OptedPod]:

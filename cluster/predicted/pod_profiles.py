@@ -248,7 +248,7 @@ class Profiles:
     def expected_replicas(self, services: Sequence[ServiceKey], days: tuple[date, ...]) -> Floats:
         """Expected pods: (n_services, n_days * 48)."""
         model = self.model.of_services(self._rows(services))
-        return np.nan_to_num(model.replicas(days)).reshape(len(services), -1)
+        return np.nan_to_num(model.replicas(days)).reshape(len(services), len(days) * SLOTS_PER_DAY)
 
     def total(self, services: Sequence[ServiceKey], days: tuple[date, ...]) -> Floats:
         """What all pods of a service together are expected to use: (n_services, n_resources, n_days * 48), unknown = 0.
@@ -257,14 +257,15 @@ class Profiles:
         """
         model = self.model.of_services(self._rows(services))
         total = model.usage(days) * model.replicas(days)[:, None]
-        return np.nan_to_num(total).reshape(len(services), len(RESOURCES), -1)
+        return np.nan_to_num(total).reshape(len(services), len(RESOURCES), len(days) * SLOTS_PER_DAY)
 
     def total_std(self, services: Sequence[ServiceKey], days: tuple[date, ...]) -> Floats:
         """Its forecast error, errors of single pods and of the service together: as `total`."""
         model = self.model.of_services(self._rows(services))
         n = model.replicas(days)[:, None]  # (n_services, 1, n_days, 48)
         own, shared = (std[:, :, None].astype(np.float64) for std in (model.own_std, model.shared_std))
-        return np.nan_to_num(np.sqrt(n * own**2 + n**2 * shared**2)).reshape(len(services), len(RESOURCES), -1)
+        std = np.sqrt(n * own**2 + n**2 * shared**2)
+        return np.nan_to_num(std).reshape(len(services), len(RESOURCES), len(days) * SLOTS_PER_DAY)
 
     def expected_starts(self, services: Iterable[ServiceKey], horizon: Horizon, first: float, n_minutes: int) -> Floats:
         """Pods of services that start in the half hour around each minute: (n_minutes,); 0 beyond the horizon.

@@ -56,6 +56,8 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
     pods = _pods(settings, prepared.store, scorer)
     hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
+    if not hands:
+        shell.say("autoscale: writes nothing, since autoscale.buffers, autoscale.guard and requests.resize are off")
     autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads, excluded=settings.excluded)
 
     def may_begin() -> bool:

@@ -233,3 +233,27 @@ def test_a_service_is_measured_if_half_of_its_pods_are(measured: list[str], expe
     of_four = np.full(len(RESOURCES), 2.0)
     both = PodsNow({**pods.usage, ("shop", "q"): of_four, ("shop", "gone"): of_four}, at(12.0))
     assert used_by_service(live_tables(), both, (service(4),), len(RESOURCES))[0, CPU] == 2.0
+
+
+def test_why_no_load_is_said_stands_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Failed before: the page and the metrics were empty, and nothing said why."""
+
+    def said(autoscaler: Autoscaler) -> str:
+        caplog.clear()
+        autoscaler.step()
+        autoscaler.step()
+        lines = [vars(one)["why"] for one in caplog.records if one.getMessage() == "no load is said"]
+        assert lines == [autoscaler.state.silent_because] * bool(lines)
+        return autoscaler.state.silent_because
+
+    def autoscaler(tables: LiveTables, pods: Measured | None, excluded: ExcludedOptions) -> Autoscaler:
+        return Autoscaler(tables, pods, Session(), [], AutoscaleOptions(), leads=lambda: True, excluded=excluded)
+
+    nothing, everything = ExcludedOptions(), ExcludedOptions(namespaces=("shop",))
+    assert said(autoscaler(live_tables(), Measured(), nothing)) == ""
+    assert "no model" in said(autoscaler(LiveScorer(12.0, without_model=True).scorer.tables, Measured(), nothing))
+    assert "--prometheus" in said(autoscaler(live_tables(), None, nothing))
+    assert "left out" in said(autoscaler(live_tables(), Measured(), everything))
+    empty = Measured()
+    empty.pods = lambda: PodsNow({}, at(12.0))  # type: ignore[method-assign]
+    assert "Prometheus has no usage" in said(autoscaler(live_tables(), empty, nothing))
