@@ -14,7 +14,6 @@ from forecast.resources import RESOURCES
 from forecast_scheduler.reports.table_format import number, plain, printable, titled_table
 from scorer.load_scale import UNKNOWN, percent
 from scorer.replay.remarks import no_gap_remarks, regression_remark
-from scorer.replay.window import LEAST_DAYS_BEFORE, WHOLE_WEEK
 
 OURS = "forecast-scheduler"
 
@@ -192,6 +191,8 @@ def capacity_lines(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def window_lines(window: Mapping[str, Any]) -> Iterator[str]:
     """What figures of a window without all weekdays are worth."""
+    from scorer.replay.window import LEAST_DAYS_BEFORE, WHOLE_WEEK  # brings numpy, which `--help` does without
+
     if (days := window["days"]) < WHOLE_WEEK:
         learned, enough = window["learned_days"], LEAST_DAYS_BEFORE + WHOLE_WEEK + 1
         played = "1 day is" if days == 1 else f"{days} days are"
