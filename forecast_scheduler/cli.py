@@ -42,6 +42,7 @@ from forecast_scheduler.commands.output_format import OutputFormat, output_forma
 from forecast_scheduler.commands.plugins import plugins
 from forecast_scheduler.commands.policy.policy_command import policy
 from forecast_scheduler.commands.rebalance.rebalance_command import rebalance
+from forecast_scheduler.commands.relieve.relieve_command import relieve
 from forecast_scheduler.commands.render.render_command import render
 from forecast_scheduler.commands.replay_command import replay
 from forecast_scheduler.commands.report_command import report
@@ -121,6 +122,7 @@ for _command in (
     reporting(schedule),
     reporting(nodes),
     reporting(node),
+    reporting(relieve),
     reporting(explain),
     reporting(jobs),
     reporting(tide),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -138,6 +138,11 @@ class PlanMaker:
     def at_once(self, relief: OverloadRelief) -> MadePlan | None:
         """Return a plan that relieves overloaded nodes of insensitive pods; None = there is no forecast."""
         return self._make(relief)
+
+    def costs_of(self, pods: Sequence[PodInfo], occasion: Occasion) -> list[tuple[PodInfo, MoveCost]]:
+        """Return what it costs to move each pod, or why it may not move."""
+        costs, _ = self._costs(pods, occasion)
+        return [(pod, costs[pod.uid]) for pod in pods]
 
     def hindrance(self, uid: str, of_budget: Callable[[int | None], str] = lambda replicas: "") -> str:
         """Return why a pod must not move now, as it is now; '' = nothing speaks against it, or it is not known.

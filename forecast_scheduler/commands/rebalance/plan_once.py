@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import tzinfo
 from typing import Final
 
 from rich.table import Table
 
 from base.errors import InputError
-from cluster.tables.cluster_file import ClusterObjects
-from forecast_scheduler.commands.live_placing import Placing
-from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scorer
+from forecast_scheduler.commands.rebalance.open_planning import open_planning
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.reports.table_format import Column, table_of
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.feature_options import change_windows
-from kube.client.kubernetes_client import api_client
-from kube.client.kubernetes_contract import Subscription
-from kube.client.kubernetes_source import source_of
-from kube.decoding.decoding import Kind
-from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
-from placement.index.index import INDEXED_KINDS
 from rebalancer.plan_forms import PlanWindow, RebalanceAnswer
-from rebalancer.plan_maker import MadePlan, PlanMaker, PlanSources
-from scorer.background import ScorerBackground
-from scorer.scorer import Scorer
-
-_SYNC_SECONDS: Final = 120.0
+from rebalancer.plan_maker import MadePlan
 
 _SHOWN: Final = 50
 _REASONS: Final = 8
@@ -35,48 +22,11 @@ _REASONS: Final = 8
 
 def plan_once(settings: Settings, inputs: Inputs) -> MadePlan:
     """Return the plan for tonight, as the cluster is now. Raises InputError where there is no forecast."""
-    with _open_planning(settings, inputs) as (scorer, background, maker):
-        background.wait_synced(_SYNC_SECONDS)
-        background.look_for_model()
-        scorer.tables.measure()
-        scorer.tables.tick()
-        made = maker.for_tonight()
+    with open_planning(settings, inputs) as planning:
+        made = planning.maker.for_tonight()
     if made is None:
         raise InputError("there is no forecast to plan by: run `forecast-scheduler train`, and pass its --models")
     return made
-
-
-@contextmanager
-def _open_planning(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, ScorerBackground, PlanMaker]]:
-    prepared = prepare_scorer(settings, inputs)
-    placing, budgets = Placing(prepared.scorer, settings), DisruptionBudgets()
-    sources = PlanSources(
-        placing.may_go,
-        budgets,
-        placing.annotations_of,
-        excluded=settings.excluded,
-        changes=change_windows(settings),
-    )
-    maker = PlanMaker(prepared.scorer.tables, sources, settings.rebalance, settings.hot_share)
-    kinds: Collection[Kind] = INDEXED_KINDS
-    if inputs.cluster is not None:
-
-        def read(objects: ClusterObjects) -> None:
-            budgets.replace(objects.of(WATCHED_BUDGETS))
-
-        with prepared.following(kinds, on_file=read):
-            yield prepared.scorer, prepared.background, maker
-        return
-    watch = source_of(
-        api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig), [Subscription(WATCHED_BUDGETS, budgets)]
-    )
-    with prepared.following(kinds):
-        watch.start()
-        try:
-            watch.wait_synced(_SYNC_SECONDS)
-            yield prepared.scorer, prepared.background, maker
-        finally:
-            watch.stop()
 
 
 def plan_table(answer: RebalanceAnswer) -> Table:
