@@ -63,6 +63,14 @@ class QuotaGate:
         """Return whether the pod was kept when it was last asked about."""
         return uid in self._kept
 
+    def why(self, pod: PodInfo) -> str:
+        """Return why a pod that was kept is not admitted now; '' = it was not kept, or would be admitted."""
+        if pod.uid not in self._kept:
+            return ""
+        with self._reading():
+            found = self._quotas.denial(pod)
+            return "" if found is None else self._quotas.sentence(pod, found)
+
     def admit(self, pod: PodInfo) -> bool:
         """Return whether the gate of a pod may go, and count on it from now on."""
         version, now = self._quotas.ledger.version, self._clock()

@@ -28,6 +28,9 @@ def test_no_more_pods_start_than_the_quota_admits(site: Site, start: Started) ->
         site.pods("a", N_PODS)
         site.await_bound(N_ADMITTED, "a", log=lambda: first.log)
         assert eventually(lambda: first.metric("forecast_gated_by_quota_pods") == N_PODS - N_ADMITTED), first.log
+        events = "/apis/events.k8s.io/v1/events?fieldSelector=reason=ForecastHeld"
+        assert eventually(lambda: len(api.request("GET", events)["items"]) == N_PODS - N_ADMITTED), first.log
+        assert all("until the quota admits it: tenant " in one["note"] for one in api.request("GET", events)["items"])
         first.kill()
         second = start(gate_timeout="1s")
         time.sleep(3)  # three times the timeout of the gate

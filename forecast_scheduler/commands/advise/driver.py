@@ -12,6 +12,8 @@ from advisor.advice_metrics import AdviceCollector, FollowingCollector, Preferen
 from advisor.advice_settings import AdvisedLoop, AdviseOptions
 from advisor.exchanged_nodes import FEWEST, TOGETHER, PlacedTogether
 from advisor.followed_advice import BoundPods, Following
+from advisor.held_pod_events import EVENTS_A_SECOND, EVENTS_AT_ONCE, HeldPodEvents
+from advisor.held_pod_events import LOOK_SECONDS as LOOK_AT_HELD_SECONDS
 from advisor.pods_waiting_for_advice import GatedPods
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
@@ -23,6 +25,7 @@ from base.periodic_task import PeriodicTask
 from cluster.degradation import Level
 from forecast_scheduler.commands.schedule.drivers import Driven
 from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
+from kube.events.event_recorder import EventRecorder, session_post
 from kube.leader_election.lease import Lease
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
@@ -196,9 +199,21 @@ class Advising:
             "release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced
         )
         right = self._right = RightToPatchPods(process.api, "this replica does not lead, and no new pod is held")
+        events = EventRecorder(
+            session_post(process.session),
+            what="held-pods",
+            instance=process.instance,
+            controller=CONTROLLER,
+            action="Holding",
+            rate=EVENTS_A_SECOND,
+            burst=EVENTS_AT_ONCE,
+        )
+        quota_why = quota_gate.why if quota_gate is not None else lambda pod: ""
+        held = HeldPodEvents(gated, events, leads=process.leads, quota_why=quota_why)
+        holds = PeriodicTask("held-pods", LOOK_AT_HELD_SECONDS, held.look, after=lambda: scorer.tables.synced)
         looks = PeriodicTask("right-to-release", LOOK_SECONDS, right.look)
         stales = PeriodicTask("stale-nominations", _STALE_SECONDS, stale.keep_up, after=lambda: scorer.tables.synced)
-        threads: list[BackgroundThread] = [session, releasing, looks, stales]
+        threads: list[BackgroundThread] = [session, releasing, looks, stales, events, holds]
         if process.lease is not None:
             threads.append(_Farewell(process.lease, process.leads, releases))
 
