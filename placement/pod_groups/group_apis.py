@@ -56,13 +56,14 @@ NATIVE: Final = GroupApi(
     "scheduling.k8s.io/v1",
     " of scheduling.k8s.io",
     "PodGroupInitiallyScheduled",
-    "Kubernetes 1.37 does with the feature gate GenericWorkload and --runtime-config=scheduling.k8s.io/v1beta1=true",
+    "from 1.37 it does with the feature gate GenericWorkload and --runtime-config=scheduling.k8s.io/v1beta1=true",
 )
 NATIVE_VERSIONS: Final = (
     NATIVE,
     *(replace(NATIVE, version=f"scheduling.k8s.io/{version}") for version in ("v1beta1", "v1alpha3")),
 )
-"""1.37 serves v1beta1, and v1alpha3 with the same fields. 1.36 has an older v1alpha2, which is not read."""
+"""1.37 serves v1beta1 and, with the same fields, v1alpha3; so does 1.38.0-beta.0, whose v1 has the building blocks of
+PodGroups alone. 1.36 has an older v1alpha2, which is not read."""
 
 APIS: Final = (OURS, NATIVE)
 

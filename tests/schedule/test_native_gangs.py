@@ -1,4 +1,4 @@
-"""PodGroups of scheduling.k8s.io on a real API server of Kubernetes 1.37, with its feature gates on.
+"""PodGroups of scheduling.k8s.io on a real API server of Kubernetes 1.37 or later, with its feature gates on.
 
 Kubernetes 1.36 serves an older API (v1alpha2) that we do not read: there these tests are skipped, and say so.
 """
@@ -34,8 +34,8 @@ JOBS: Final = "/apis/batch/v1/namespaces/default/jobs"
 
 @pytest.fixture(scope="module")
 def module_plane() -> Iterator[ControlPlane]:
-    if kubernetes_version() == "1.36":
-        pytest.skip("Kubernetes 1.36 does not serve scheduling.k8s.io/v1beta1: run with KUBERNETES_VERSION=1.37")
+    if kubernetes_version() in ("1.35", "1.36"):
+        pytest.skip("scheduling.k8s.io/v1beta1 is not served before 1.37: run with KUBERNETES_VERSION=1.37")
     with ControlPlane(api_server_arguments=GATES) as running, Api(running) as api:
         for path, manifest in shipped("crds/podgroups/podgroups.yaml"):
             api.request("POST", path, manifest)
