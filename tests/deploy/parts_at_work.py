@@ -197,7 +197,7 @@ def _work_of_webhook(installed: Installed, writer: ClusterWriter, process: Score
     eventually(lambda: not is_held(writer, "held-for-nobody"), 3 * _LITTLE)
 
 
-SERVES_NATIVE_GROUPS: Final = kubernetes_version() != "1.36"
+SERVES_NATIVE_GROUPS: Final = kubernetes_version() >= "1.37"
 """Version v1beta1 of scheduling.k8s.io, which we read."""
 _STALE: Final = group("web-1.replicaset", members=7)
 _STALE["metadata"]["annotations"] = {CREATED_FOR: "ReplicaSet/web-1"}

@@ -1,6 +1,6 @@
 """Where etcd, kube-apiserver and kube-scheduler come from: $KUBEBUILDER_ASSETS, our cache, or a build of go/MINOR/.
 
-$KUBERNETES_VERSION chooses the minor version, 1.36 or 1.37, of all programs of one run. The cache is named after the
+$KUBERNETES_VERSION chooses the minor version, 1.35 to 1.38, of all programs of one run. The cache is named after the
 versions, so that a build of some minutes happens once per machine. Building needs Go and its module downloads.
 """
 
@@ -52,7 +52,8 @@ def _versions(directory: Path) -> tuple[str, str, str]:
     found = [re.search(rf"^\s*{re.escape(path)} (v\S+)", module, re.MULTILINE) for path in _PINNED]
     if not all(found):
         raise RuntimeError(f"{directory / 'go.mod'} pins no version of one of {', '.join(_PINNED)}")
-    digest = hashlib.sha256(module.encode() + (directory / "go.sum").read_bytes()).hexdigest()[:8]
+    files = (directory / "go.mod", directory / "go.sum", *directory.glob("*.sh"))
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
     kubernetes, etcd = (match.group(1) for match in found if match)
     return kubernetes, etcd, digest
 
