@@ -1,7 +1,7 @@
 """Asks the API server for its version and for fields that we do not know, again with every list and stream: it may be
 upgraded while this process runs.
 
-known_fields.json holds the fields of pods, nodes and volumes in both versions that we are compared with, by their
+known_fields.json holds the fields of pods, nodes and volumes in all versions that we are compared with, by their
 type (api/openapi-spec/v3/api__v1_openapi.json). A newer API server may have more. A field that is not known is not
 heeded; the log names each.
 """
@@ -96,21 +96,21 @@ class ApiServerVersion:
             logger.info("the API server is Kubernetes %s", version)
             return
         _warn_of(version)
-        if version > NEWEST:
+        if version > COMPARED[-1]:
             answer = ask(self._api, Request(OPENAPI_PATH), seconds=_SECONDS)
             unknown = unknown_fields(answer.body) if answer.status == 200 else None
             if unknown is None:
                 logger.warning("the API server does not say its fields (%d): new ones are not heeded", answer.status)
             for name in unknown or ():
-                logger.warning("placement does not heed the field %s, which Kubernetes %s has not", name, NEWEST)
+                logger.warning("placement does not heed the field %s, which Kubernetes %s has not", name, COMPARED[-1])
 
 
 def _warn_of(version: KubernetesVersion) -> None:
-    nearest = COMPARED[0] if version < COMPARED[0] else NEWEST
+    nearest = COMPARED[0] if version < COMPARED[0] else COMPARED[-1]
     logger.warning(
         "the API server is Kubernetes %s, but the filters are compared with kube-scheduler of %s: the rules of %s "
         "hold; docs/start/limits.md says what that means",
         version,
-        " and ".join(map(str, COMPARED)),
+        f"{COMPARED[0]} to {COMPARED[-1]}",
         nearest,
     )

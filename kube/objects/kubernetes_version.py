@@ -45,12 +45,32 @@ class KubernetesVersion(NamedTuple):
         """ImageLocality divides by the number of containers and image volumes; before, of containers alone."""
         return self >= (1, 37)
 
+    @property
+    def sums_image_volumes(self) -> bool:
+        """ImageLocality adds up the images of image volumes, too; before, of containers alone."""
+        return self >= (1, 36)
 
-COMPARED: Final = (KubernetesVersion(1, 36), KubernetesVersion(1, 37))
+    @property
+    def scores_change_of_balance(self) -> bool:
+        """BalancedAllocation scores what the pod does to the balance; before, the balance with the pod."""
+        return self >= (1, 36)
+
+    @property
+    def asks_declared_features(self) -> bool:
+        """The filter NodeDeclaredFeatures runs; before, its gate is alpha and off."""
+        return self >= (1, 36)
+
+    @property
+    def counts_empty_selectors(self) -> bool:
+        """PodTopologySpread counts all pods for an empty selector; before, none (countPodsMatchSelector)."""
+        return self >= (1, 38)
+
+
+COMPARED: Final = tuple(KubernetesVersion(1, minor) for minor in (35, 36, 37, 38))
 """Versions whose kube-scheduler the tests compare ours with (tests/differential), the oldest first."""
 
-NEWEST: Final = COMPARED[-1]
-"""What holds where no API server says its version: in files, and for pods that a user posts."""
+NEWEST: Final = KubernetesVersion(1, 37)
+"""The newest release: what holds where no API server says its version, as in files and for pods that a user posts."""
 
 
 class _VersionJson(msgspec.Struct):

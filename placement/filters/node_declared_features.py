@@ -23,6 +23,6 @@ class NodeDeclaredFeatures(NodeFilter):
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Few pods need any feature: the others cost nothing."""
-        if not pod.needed_features:
+        if not pod.needed_features or not view.state.version.asks_declared_features:
             return ()
         return found(~view.index.features.declaring(pod.needed_features), view, _REASON, preemptible=False)

@@ -36,9 +36,11 @@ _NO_DOMAIN: Final = 2**31 - 1
 def matching_pods(constraint: TopologySpreadConstraint, pod: PodInfo, view: ClusterView) -> PodsByRow:
     """Pods of the pod's namespace that the selector chooses and that do not terminate (countPodsMatchSelector).
 
-    An empty selector counts none, although it does match the pod itself.
+    Until 1.37 an empty selector counts none, although it does match the pod itself.
     """
-    if constraint.selector is None or not constraint.selector.requirements:
+    if constraint.selector is None:
+        return NO_PODS
+    if not constraint.selector.requirements and not view.state.version.counts_empty_selectors:
         return NO_PODS
     groups = view.index.groups
     return groups.pods_of(groups.chosen_by(constraint.selector, pod.namespace), leaving=False)

@@ -67,7 +67,8 @@ def are_allocation_scores_kept(pod: PodInfo, view: ClusterView, weights: PluginW
 def _allocation_key(pod: PodInfo, view: ClusterView, weights: PluginWeights, landed: int) -> Hashable:
     """All that `allocation_scores` depend on, but for the nodes."""
     requests = tuple(view.state.request_vector(pod)[:2].tolist())
-    return "allocation", requests, pod.nonzero_requests, int(weights[FIT]), int(weights[BALANCED]), landed
+    of_change = view.state.version.scores_change_of_balance
+    return "allocation", requests, pod.nonzero_requests, int(weights[FIT]), int(weights[BALANCED]), landed, of_change
 
 
 def parts_beside_allocation(
@@ -93,7 +94,12 @@ def _allocation_parts(
         least = least_allocated_score(state.requested_nonzero[at] + landed * counted, nonzero, allocatable)
         yield ScorePart(FIT, fit, fit * least)
     if balance := int(weights[BALANCED]):
-        balanced = balanced_allocation_score(state.requested[at, :2] + landed * requests, requests, allocatable)
+        balanced = balanced_allocation_score(
+            state.requested[at, :2] + landed * requests,
+            requests,
+            allocatable,
+            of_change=state.version.scores_change_of_balance,
+        )
         yield ScorePart(BALANCED, balance, balance * balanced)
 
 

@@ -25,7 +25,7 @@ class ImageLocality(NodeScore):
     sum   = sum over images of int(size * nodes with the image / nodes)
     score = 100 * (clip(sum, 23 MiB, max) - 23 MiB) / (max - 23 MiB),  max = 1000 MiB * containers
 
-    From 1.37 image volumes count as containers do; before, they count in the sum alone.
+    From 1.37 image volumes count as containers do; in 1.36 they count in the sum alone, and before not at all.
     """
 
     name = "ImageLocality"
@@ -52,7 +52,10 @@ def _image_bytes(pod: PodInfo, view: ClusterView, highest: int) -> Ints:
     n_nodes = int(np.count_nonzero(view.state.alive))
     sums = np.zeros(view.n_rows, dtype=np.int64)
     times: dict[str, int] = {}
-    for name in map(normalized_image_name, pod.images):
+    images = pod.images
+    if pod.image_volumes and not view.state.version.sums_image_volumes:
+        images = images[: -pod.image_volumes]
+    for name in map(normalized_image_name, images):
         times[name] = times.get(name, 0) + 1
     for name, n_times in times.items():
         image = view.index.images.find(name)

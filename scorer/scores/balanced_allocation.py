@@ -1,6 +1,6 @@
 """BalancedAllocation: prefer nodes on which the pod brings CPU and memory requests closer together.
 
-Source: kubernetes v1.36, pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go. Since v1.34 the score is
+Source: kubernetes v1.36, pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go. Since v1.36 the score is
 a *change*: what the pod does to the balance, not the balance that is there; a neutral pod gets 75.
 """
 
@@ -14,13 +14,15 @@ from scorer.scores.resource_allocation import MILLICORES
 from scorer.scores.weighted_balance import balance
 
 
-def balanced_allocation_score(requested: AnyFloats, pod: AnyFloats, allocatable: AnyFloats) -> Ints:
+def balanced_allocation_score(
+    requested: AnyFloats, pod: AnyFloats, allocatable: AnyFloats, *, of_change: bool = True
+) -> Ints:
     """Score nodes by how much the pod evens out the requested shares of their resources.
 
         b(x)  = int((1 - s) * 100), s = standard deviation over resources of min(requested / allocatable, 1)
         score = 50 + (50 + b(with pod) - b(without pod)) / 2
 
-    With two resources s = |f1 - f2| / 2.
+    With two resources s = |f1 - f2| / 2. Until v1.35 (of_change false): score = b(with pod), in [50, 100] as well.
 
     requested   : (n_nodes, n_kinds) true requests of the pods there, CPU cores, memory bytes and others
     pod         : (n_kinds,) true requests of the incoming pod
@@ -32,6 +34,8 @@ def balanced_allocation_score(requested: AnyFloats, pod: AnyFloats, allocatable:
     capacity = _whole(np.where(limited(allocatable), allocatable, 0.0))
     equal = np.ones(allocatable.shape[1])
     with_pod = balance(_whole(requested + pod), capacity, equal).astype(np.int64)
+    if not of_change:
+        return with_pod
     without = balance(_whole(requested), capacity, equal).astype(np.int64)
     return np.asarray(50 + (50 + with_pod - without) // 2)
 

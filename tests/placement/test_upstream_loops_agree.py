@@ -16,7 +16,7 @@ from cluster.tables.changes import Change
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.counted_pods import sits
-from kube.objects.kubernetes_version import COMPARED
+from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion
 from kube.objects.objects import NamespaceInfo, NodeInfo, PodInfo
 from placement.filters.filter import ClusterView
 from placement.filters.inter_pod_affinity import InterPodAffinity
@@ -60,6 +60,7 @@ def spread_scores(
     probe: PodInfo,
     candidates: Sequence[NodeInfo],
     policies: Mapping[tuple[bool, bool], set[str]],
+    version: KubernetesVersion = NEWEST,
 ) -> dict[str, int]:
     """By loops, with the constraints that kube-scheduler applies to pods without any."""
     soft = [one for one in probe.constraints.spread if not one.hard]
@@ -73,7 +74,7 @@ def spread_scores(
         selector = LabelSelector((Requirement(OWNER, Operator.IN, (probe.owner_uid,)),))
         soft = [replace(one, selector=selector) for one in SYSTEM_DEFAULTS]
     require_all = bool(probe.constraints.spread)
-    return LoopCluster(nodes, pods, {}).pod_topology_spread_scores(
+    return LoopCluster(nodes, pods, {}, version).pod_topology_spread_scores(
         probe, candidates, policies, require_all=require_all, soft=soft
     )
 
@@ -127,7 +128,7 @@ def test_tables_that_have_followed_other_clusters_give_what_the_loops_give(seed:
             found = scores(InterPodAffinityScore(), probe, view, names)
             assert found == loops.inter_pod_affinity_scores(probe, made.nodes)
             found = scores(PodTopologySpreadScore(), probe, view, names)
-            assert found == spread_scores(made.nodes, made.sitting, probe, made.nodes, policies)
+            assert found == spread_scores(made.nodes, made.sitting, probe, made.nodes, policies, loops.version)
     follow(view, Decoded([], [], [], {}), rng)
     index = view.index
     left = (index.groups, index.groups.owned, index.terms.anti_affinity, index.terms.preferences)

@@ -197,7 +197,7 @@ class LoopCluster:
         }
 
     def _matching(self, node: NodeInfo, selector: LabelSelector | None, namespace: str) -> int:
-        if selector is not None and not selector.requirements:
+        if selector is not None and not selector.requirements and not self.version.counts_empty_selectors:
             return 0
         return sum(
             1

@@ -301,7 +301,7 @@ def test_a_pod_prepares_while_its_init_containers_run(state: dict[str, Any], exp
 def test_a_resize_that_is_refused_does_not_count(reason: str, cores: tuple[float, ...]) -> None:
     pod = changed(POD, "status.containerStatuses.0.resources", {"requests": {"cpu": "20m"}})
     pod = changed(pod, "status.conditions", [{"type": "PodResizePending", "status": "True", "reason": reason}])
-    assert tuple(decode_pod(pod, version).requests["cpu"] for version in COMPARED) == cores
+    assert tuple(decode_pod(pod, version).requests["cpu"] for version in COMPARED[1:3]) == cores
 
 
 def test_what_the_devices_of_claims_take_of_the_node_is_requested() -> None:

@@ -14,6 +14,8 @@ from kube.client.kubernetes_client import api_client
 from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
 from tests.kube.scripted_server import Answer, ScriptedServer
 
+OLD, NEW = KubernetesVersion(1, 36), KubernetesVersion(1, 37)
+
 
 def said(major: str, minor: str) -> Answer:
     return Answer(chunks=[json.dumps({"major": major, "minor": minor, "gitVersion": "v1"}).encode()])
@@ -51,8 +53,8 @@ def read(answers: Sequence[Answer], directory: Path) -> tuple[list[KubernetesVer
 
 def test_versions_that_are_compared_give_no_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     found, changes = read([said("1", "36"), said("1", "36"), said("1", "37")], tmp_path)
-    assert found == [COMPARED[0], COMPARED[0], COMPARED[1]]
-    assert changes == [COMPARED[0], COMPARED[1]]
+    assert found == [OLD, OLD, NEW]
+    assert changes == [OLD, NEW]
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
@@ -64,7 +66,7 @@ def test_an_older_version_gives_one_warning(tmp_path: Path, caplog: pytest.LogCa
     found, changes = read([said("1", "30")] * 3, tmp_path)
     assert (found, changes) == ([(1, 30)] * 3, [(1, 30)])
     (warning,) = warnings_of(caplog)
-    assert "is Kubernetes 1.30" in warning and "the rules of 1.36 hold" in warning
+    assert "is Kubernetes 1.30" in warning and f"the rules of {COMPARED[0]} hold" in warning
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_an_older_version_gives_one_warning(tmp_path: Path, caplog: pytest.LogCa
     [
         (
             Answer(chunks=[openapi(PodSpec=["containers", "teleport"], NodeStatus=["warp"], Unread=["other"])]),
-            ["NodeStatus.warp, which Kubernetes 1.37 has not", "PodSpec.teleport, which Kubernetes 1.37 has not"],
+            [f"{field}, which Kubernetes {COMPARED[-1]} has not" for field in ("NodeStatus.warp", "PodSpec.teleport")],
         ),
         (Answer(chunks=[openapi(PodSpec=["containers"])]), []),
         (Answer(status=403), ["does not say its fields (403)"]),
@@ -86,20 +88,21 @@ def test_a_newer_version_gives_one_warning_and_one_for_each_field(
         versions = ApiServerVersion(api_client(server.kubeconfig(tmp_path)), lambda version: None)
         assert [versions.read() for _ in range(3)] == [(1, 99)] * 3
     first, *others = warnings_of(caplog)
-    assert "is Kubernetes 1.99" in first and "the rules of 1.37 hold" in first
+    assert "is Kubernetes 1.99" in first and f"the rules of {COMPARED[-1]} hold" in first
     assert len(others) == len(said_of_fields)
     assert all(expected in warning for expected, warning in zip(said_of_fields, others, strict=True))
 
 
 def test_a_version_beyond_those_compared_has_the_rules_of_the_newest() -> None:
-    new, old = KubernetesVersion(1, 99), KubernetesVersion(1, 30)
-    assert (new.compares_whole_pods, new.keeps_namespace_selectors, new.counts_image_volumes) == (True, True, True)
-    assert (old.compares_whole_pods, old.keeps_namespace_selectors, old.counts_image_volumes) == (False, False, False)
+    rules = [name for name, one in vars(KubernetesVersion).items() if isinstance(one, property)]
+    assert len(rules) == 7
+    assert all(getattr(KubernetesVersion(1, 99), name) for name in rules)
+    assert not any(getattr(KubernetesVersion(1, 30), name) for name in rules)
 
 
 def test_a_server_that_refuses_leaves_what_it_said_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     forbidden = Answer(status=403)
     found, changes = read([forbidden, forbidden, said("1", "36"), forbidden], tmp_path)
-    assert found == [NEWEST, NEWEST, COMPARED[0], COMPARED[0]]
-    assert changes == [NEWEST, COMPARED[0]]
+    assert found == [NEWEST, NEWEST, OLD, OLD]
+    assert changes == [NEWEST, OLD]
     assert len([one for one in caplog.records if "does not say its version (403)" in one.getMessage()]) == 1

@@ -90,7 +90,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("case", "newer"), DIFFERENT, ids=str)
 def test_requests_that_versions_count_differently(case: Case, newer: dict[str, float]) -> None:
-    by_version = [pod_totals(case.containers, case.init, version=one, **case.more).requests for one in COMPARED]
+    by_version = [pod_totals(case.containers, case.init, version=one, **case.more).requests for one in COMPARED[1:3]]
     assert by_version == [case.requests, newer]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kube.objects.kubernetes_version import COMPARED
+from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.objects import NodeImage
 from placement.scores.image_locality import ImageLocality, normalized_image_name
 from testing.placement.views import node_named, pod_with, scores, view_of
@@ -57,11 +57,12 @@ def test_upstream(wanted: dict[str, Any], nodes: list[str], expected: list[int])
     assert list(scores(ImageLocality(), pod_with(wanted), view).values()) == expected
 
 
-def test_until_136_an_image_volume_is_no_container() -> None:
+@pytest.mark.parametrize(("minor", "expected"), [(35, [0, 0]), (36, [12, 0])])
+def test_until_136_an_image_volume_is_no_container(minor: int, expected: list[int]) -> None:
     view = view_of([node_named(name, images=NODES[name]) for name in ("300-600-900", "4000-30")])
-    view.state.version = COMPARED[0]
+    view.state.version = KubernetesVersion(1, minor)
 
-    assert list(scores(ImageLocality(), pod_with(spec(30, volume=300)), view).values()) == [12, 0]
+    assert list(scores(ImageLocality(), pod_with(spec(30, volume=300)), view).values()) == expected
 
 
 @pytest.mark.parametrize(
