@@ -133,6 +133,7 @@ bench: $(VENV)/.installed-bench  ## the figures in docs/understand/results.md
 	$(BIN)/python -m benchmarks.placement_latency
 	$(BIN)/python -m benchmarks.policy_choice
 	$(BIN)/python -m benchmarks.webhook_latency
+	$(BIN)/python -m benchmarks.alert_causes
 	$(BIN)/python -m benchmarks.real_rollout $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.real_burst
 	$(BIN)/python -m benchmarks.advisor_throughput

@@ -162,8 +162,8 @@ def held_pods() -> str:
         f"max by (cluster) (max {pod} (timestamp({is_gated})) - max {pod} (kube_pod_created)"
         f" and on (cluster, namespace, pod) {is_gated} == 1)"
     )
-    # One minute: processes that start anew are seen again by then.
-    lately = "max by (cluster) (max_over_time(forecast_seen_gated_longest_seconds[1m]))"
+    # Longer than between two scrapes.
+    lately = "max by (cluster) (max_over_time(forecast_seen_gated_longest_seconds[45s]))"
     blind = f"{age} and on (cluster) ({gone_advisor()}) unless on (cluster) {lately}"
     return (
         f"max by (cluster) (forecast_gated_longest_seconds) > {HELD_SECONDS}"

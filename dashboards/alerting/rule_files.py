@@ -29,7 +29,7 @@ from trainer.prometheus.recording_rules import of_cluster, prometheus_rule, rule
 RUNBOOKS: Final = "docs/operate/alerts.md"
 """Where the runbooks are, from the top of the repository. `--runbooks` gives the address where the page is hosted."""
 
-_OFTEN: Final = {"forecast-advice": {"interval": "15s"}}
+_OFTEN: Final = {"forecast-advice": {"interval": "10s"}}
 """Groups that Prometheus evaluates more often than it does others: pods that are held wait for a person."""
 
 _MADE_BY: Final = "python -m dashboards"

@@ -13,6 +13,8 @@ from typing import Final
 from testing.alerting.installation import FOLLOWING, HOUR, REPLICAS, Figure, gated_pod, healthy
 
 BEGIN: Final = 5
+Steps = list[tuple[float, Figure]]
+
 END: Final = 75
 """An hour and ten minutes: the longest that a condition has to last for an alert is an hour."""
 
@@ -60,18 +62,12 @@ class Cause:
         """Return whether the target answers."""
         return part not in self.never and (minute < BEGIN or (part, replica) not in self.dead)
 
-    def pieces(self) -> Iterable[tuple[Figure, list[tuple[float, Figure]]]]:
+    def pieces(self) -> Iterable[tuple[Figure, Steps]]:
         """Each figure with what it is instead, by the minute from which on, the last one last."""
         for figure in healthy():
             later = [one for one in self.changes if one.fits(figure)]
             steps = [(BEGIN + one.after, _from(figure, one)) for one in sorted(later, key=lambda one: one.after)]
             yield figure, steps
-
-    def at(self, minute: float) -> Iterable[Figure]:
-        """The figures at a moment."""
-        for figure, steps in self.pieces():
-            yield next((one for start, one in reversed(steps) if minute >= start), figure)
-        yield from (self.added if minute >= BEGIN else ())
 
 
 def _from(figure: Figure, change: Change) -> Figure:
@@ -91,7 +87,7 @@ def _age(hours: float, after: float = 0) -> Change:
 
 
 def _success(hours_ago: float) -> Change:
-    """From the start: the time of the last success does not go back."""
+    """From the start, since this time cannot go back; while the model is not as old, figures were lost."""
     return Change("forecast_train_last_success_timestamp_seconds", hours_ago * HOUR, after=-BEGIN)
 
 
@@ -122,8 +118,8 @@ _UNMEASURED: Final = (
     Change("forecast_usage_age_seconds", 0, 60),
     _level(1, after=5),
     Change("forecast_autoscale_held_up", 1),
-    # The run of this night has failed by then.
-    _success(29.4),
+    # Half an hour later it is known that the run of this night failed.
+    _success(30.2),
     _age(29.5, after=-BEGIN),
 )
 _UNADVISED: Final = Change("forecast_webhook_unadvised_pods_total", 0, 4)
@@ -134,7 +130,7 @@ CAUSES: Final = (
     Cause("nothing is wrong", ""),
     Cause("rebalancer, autoscaler never started", "", never=("rebalancer", "autoscaler")),
     # Half an hour after the night's run failed the model is a day and a half old.
-    Cause("nightly run failed", "ForecastTrainFailed", changes=(_success(29.95), _age(35.5), _level(2, after=30))),
+    Cause("nightly run failed", "ForecastTrainFailed", changes=(_success(30.2), _age(35.5), _level(2, after=30))),
     Cause("models do not arrive", "ForecastModelStale", changes=(_age(35.9), _level(2, after=6))),
     Cause(
         "model two weeks old, no run since",

@@ -60,6 +60,7 @@ class PrometheusServer:
     arguments       : further flags, such as --query.max-samples=1000
     port            : 0 = any free one
     external_labels : of what it gives to others, such as Thanos
+    alertmanager    : host:port that it sends alerts to
     program         : another prometheus than the one of promtool_path
     """
 
@@ -73,7 +74,9 @@ class PrometheusServer:
         port: int = 0,
         external_labels: Mapping[str, str] | None = None,
         program: Path | None = None,
+        alertmanager: str = "",
     ) -> None:
+        self._alertmanager = alertmanager
         self._external_labels, self._program = dict(external_labels or {}), program
         self.blocks, self._rule_files, self._arguments = blocks, rule_files, arguments
         self._scrapes = [dict(one) for one in scrapes]
@@ -104,7 +107,13 @@ class PrometheusServer:
         # The interval is that of groups that do not say how often.
         labels = json.dumps(self._external_labels)
         every = f"global: {{evaluation_interval: 15s, external_labels: {labels}}}\n"
-        config.write_text(every + scrapes + (f"rule_files:\n{rules}" if rules else ""))
+        to = [{"static_configs": [{"targets": [self._alertmanager]}]}] if self._alertmanager else []
+        config.write_text(
+            every
+            + f"alerting: {json.dumps({'alertmanagers': to})}\n"
+            + scrapes
+            + (f"rule_files:\n{rules}" if rules else "")
+        )
         log = (self.blocks / "prometheus.log").open("ab")
         self._process = subprocess.Popen(
             [

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from testing.alerting.causes import BEGIN, CAUSES, END, Cause
 from testing.alerting.installation import REPLICAS, target_labels
+from testing.alerting.playing import play
 from tests.dashboards.promtool_tests import Series, run_rule_tests
 
 ALERTS: Final = Path(__file__).parents[2] / "dashboards" / "prometheus" / "alerts.yaml"
@@ -53,3 +56,13 @@ def _check() -> dict[str, Any]:
 def test_one_cause_raises_one_alert(tmp_path: Path) -> None:
     complaints = run_rule_tests(tmp_path, [ALERTS], [_check()], every="2m")  # every minute takes twice as long
     assert not complaints, complaints
+
+
+@pytest.mark.long
+def test_one_cause_is_one_notification_of_a_real_alertmanager(tmp_path: Path) -> None:
+    """Without inhibit_rules, which not everybody has."""
+    raised = {
+        one.cause.name: (one.fired, one.raised, one.notifications)
+        for one in play(CAUSES, ALERTS, tmp_path, factor=20.0)
+    }
+    assert raised == {one.name: (((one.alert, one.severity),), 1, 1) if one.alert else ((), 0, 0) for one in CAUSES}
