@@ -1,8 +1,8 @@
 """Finds the metrics store of a cluster if none is named: lists Services and nodes, and asks the best candidates.
 
-From outside the cluster it is asked through the API server's proxy of Services, inside by its address. A search sends
-one list of Services, one of nodes, and at most ten queries (store_search.py). What it found is one line of the log, and
-so is each candidate that was asked in vain.
+From outside the cluster it is asked through the API server's proxy of Services, inside by its address. A search asks
+for its rights, lists Services and nodes, and sends at most ten queries (store_search.py). What it found is one line of
+the log, and so is each candidate that was asked in vain.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from forecast_scheduler.discovery.known_nodes import NODES_QUERY, KnownNodes, kn
 from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
 from forecast_scheduler.discovery.services import ClusterNodes, nodes_of, services_of, together
 from forecast_scheduler.discovery.store_search import search
+from kube.client.access_review import ask_right
 from kube.client.kubernetes_client import UnreachableApiServer, api_client, ask, required, runs_in_cluster
 from kube.client.kubernetes_steps import Request
 from trainer.prometheus.http_answer import NoPrometheusApi, Transient
@@ -33,7 +34,7 @@ Page = TypeVar("Page")
 
 _PAGE: Final = "500"
 _API_SECONDS: Final = 10.0
-_ANSWER_SECONDS: Final = 10.0
+_ANSWER_SECONDS: Final = 30.0
 """A store that takes longer to name the nodes would take hours for weeks of pods."""
 
 _CLOUDS: Final = {"aws": "aws", "gce": "google", "azure": "azure"}
@@ -53,6 +54,7 @@ def find_store(options: PrometheusOptions, kubeconfig: Path | None) -> MetricsSt
     """
     try:
         api = api_client(kubeconfig)
+        _check_rights(api)
         services = [one for page in _pages(api, "services", services_of) for one in page]
         candidates = rank_services(services)
         nodes = together(list(_pages(api, "nodes", nodes_of))) if candidates else ClusterNodes({})
@@ -76,6 +78,16 @@ def find_store(options: PrometheusOptions, kubeconfig: Path | None) -> MetricsSt
     product = f" ({found.candidate.product})" if found.candidate.product else ""
     logger.info("metrics store: %s%s, %s: %s", found.candidate, product, how, found.nodes)
     return store
+
+
+def _check_rights(api: client.ApiClient) -> None:
+    """Ask first: our pods try nothing that their rights do not cover. Raises InputError."""
+    for resource in ("services", "nodes"):
+        verdict = ask_right(api, "list", resource)
+        if verdict.is_allowed is None:
+            return  # the list itself will say why the API server does not answer
+        if not verdict.is_allowed:
+            raise InputError(f"the API server forbids to list {resource}: grant list on them with a ClusterRole")
 
 
 def _none_found(why: str, nodes: ClusterNodes | None = None) -> NoStoreFound:
@@ -104,9 +116,7 @@ def _pages(api: client.ApiClient, resource: str, decode: Callable[[bytes], tuple
 
 
 def _by_address(candidate: StoreCandidate, path: str) -> MetricsStore:
-    service = candidate.service
-    url = f"{candidate.scheme}://{service.name}.{service.namespace}.svc:{candidate.port.number}{path}"
-    return MetricsStore(url, is_named=False)
+    return MetricsStore(candidate.address + path, is_named=False)
 
 
 def _through(api: client.ApiClient) -> Callable[[StoreCandidate, str], MetricsStore]:

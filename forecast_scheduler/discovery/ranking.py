@@ -54,6 +54,11 @@ class StoreCandidate:
     def scheme(self) -> str:
         return "https" if self.port.is_https else "http"
 
+    @property
+    def address(self) -> str:
+        """The URL for pods of the cluster."""
+        return f"{self.scheme}://{self.service.name}.{self.service.namespace}.svc:{self.port.number}"
+
     def __str__(self) -> str:
         return f"{self.service.namespace}/{self.service.name}:{self.port.number}"
 

@@ -1,31 +1,18 @@
-"""May this process remove gates? Without that right none leads, and none holds pods.
-
-SelfSubjectAccessReview of authorization.k8s.io/v1, which every account may create (ClusterRole system:basic-user).
-"""
+"""May this process remove gates? Without that right none leads, and none holds pods."""
 
 from __future__ import annotations
 
 import logging
 from typing import Final
 
-import msgspec
 from kubernetes.client import ApiClient
 
-from kube.client.kubernetes_client import send
+from kube.client.access_review import ask_right
 from kube.failure_notice import FailureNotice
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 5.0
-_PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_REQUEST_SECONDS: Final = 2.0
-_BODY: Final = msgspec.json.encode(
-    {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {"verb": "patch", "version": "v1", "resource": "pods"}},
-    }
-)
 
 
 class RightToPatchPods:
@@ -50,27 +37,13 @@ class RightToPatchPods:
 
     def look(self) -> None:
         """Ask the API server."""
-        answer = send(self._api, "POST", _PATH, _BODY, seconds=_REQUEST_SECONDS)
-        if not answer.is_success:
-            self._unanswered.failed(answer.text)
-            return
-        try:
-            status = msgspec.json.decode(answer.body, type=_Review).status
-        except msgspec.DecodeError as error:
-            self._unanswered.failed(str(error))
+        verdict = ask_right(self._api, "patch", "pods")
+        if verdict.is_allowed is None:
+            self._unanswered.failed(verdict.why)
             return
         self._unanswered.succeeded()
-        self._is_granted = status.allowed
-        if status.allowed:
+        self._is_granted = verdict.is_allowed
+        if verdict.is_allowed:
             self._notice.succeeded()
         else:
-            self._notice.failed(status.reason or "patch on pods is denied")
-
-
-class _Status(msgspec.Struct):
-    allowed: bool = False
-    reason: str | None = None
-
-
-class _Review(msgspec.Struct):
-    status: _Status
+            self._notice.failed(verdict.why)

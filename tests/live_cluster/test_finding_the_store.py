@@ -105,7 +105,7 @@ def test_a_command_that_works_without_a_store_finds_it_too(
 @pytest.mark.parametrize(
     ("name", "rules", "said"),
     [
-        ("stranger", (), "forbids to list services (403): grant list on them"),
+        ("stranger", (), "the API server forbids to list services: grant list on them"),
         ("reader", LISTS, "the API server forbids to ask it: grant get on services/proxy"),
     ],
 )

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from forecast_scheduler.discovery.api_server_transport import proxied_url
 from forecast_scheduler.discovery.known_nodes import KnownNodes
 from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
 from forecast_scheduler.discovery.services import services_of
@@ -82,6 +83,14 @@ def test_the_order_of_services_does_not_matter() -> None:
     services = [*BESIDE, *(one for layout in LAYOUTS for one in layout.services)]
     orders = {tuple(str(one) for one in ranked(list(services), seed)) for seed in range(5)}
     assert len(orders) == 1
+
+
+def test_outside_and_inside_a_store_has_another_address() -> None:
+    openshift = next(one for one in LAYOUTS if one.name == "OpenShift")
+    first = ranked(list(openshift.services))[0]
+    assert first.address == "https://thanos-querier.openshift-monitoring.svc:9091"
+    proxy = "https://api:6443/api/v1/namespaces/openshift-monitoring/services/https:thanos-querier:9091/proxy"
+    assert proxied_url("https://api:6443", first) == proxy
 
 
 def test_services_without_a_port_that_answers_are_left_out() -> None:
