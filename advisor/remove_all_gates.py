@@ -55,7 +55,7 @@ def release_all(api: client.ApiClient) -> Released:
     Raises ReleaseFailed: pods cannot be listed or read, or some of them are still held.
     """
     failed, why = 0, ""
-    held, unread = _held(api)
+    held, unread = _pods_with_our_gate(api)
     for pod in held:
         note = advice_note(None, "released by hand")
         answer = _sent(api, "PATCH", pod_path(pod), release_body(pod, note))
@@ -69,7 +69,12 @@ def release_all(api: client.ApiClient) -> Released:
     return released
 
 
-def _held(api: client.ApiClient) -> tuple[list[PodWithGates], tuple[str, ...]]:
+def held_pods(api: client.ApiClient) -> list[PodWithGates]:
+    """Return the pods that our gate alone holds. Raises ReleaseFailed: they cannot be listed."""
+    return [pod for pod in _pods_with_our_gate(api)[0] if pod.waits_for_us_alone]
+
+
+def _pods_with_our_gate(api: client.ApiClient) -> tuple[list[PodWithGates], tuple[str, ...]]:
     """Return the pods that our gate holds, and why others cannot be read."""
     pods, unread, token = list[PodWithGates](), list[str](), ""
     while True:

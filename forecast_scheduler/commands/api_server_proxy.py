@@ -1,7 +1,7 @@
-"""Asks the scorer in the cluster through the API server's proxy of Services, with the rights of a kubeconfig.
+"""Asks a service of ours in the cluster through the API server's proxy of Services, with the rights of a kubeconfig.
 
     kubeconfig --create serviceaccounts/token--> API server: a token of the viewer account, for ten minutes
-               --get services/proxy------------> API server --that token--> scorer
+               --get services/proxy------------> API server --that token--> service
 
 The API server takes Authorization out of what it passes on, so the token travels in PROXIED_AUTHORIZATION. Source:
 https://kubernetes.io/docs/tasks/access-application-cluster/access-cluster-services/
@@ -10,36 +10,42 @@ https://kubernetes.io/docs/tasks/access-application-cluster/access-cluster-servi
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Final
 
-from kube.client.kubernetes_client import api_client, send
+from kubernetes import client
+
+from kube.client.kubernetes_client import send
 from serving.remote_service import ServiceUnavailable, error_words, refusal
 from serving.security import PROXIED_AUTHORIZATION
 
 _NAMESPACE: Final = "forecast-scheduler"
-_SERVICE: Final = "http:forecast-scheduler-scorer:http"
 _ACCOUNT: Final = "forecast-scheduler-viewer"
 _TOKEN_SECONDS: Final = 600  # the shortest that the API server gives
-_FORBIDDEN: Final = 403
 _BIND_THE_ROLE: Final = ": bind the Role forecast-scheduler-reports (docs/operate/security.md)"
+_WAYS_OUT: Final = {
+    (403, "GET"): _BIND_THE_ROLE,
+    (403, "POST"): _BIND_THE_ROLE,
+    (404, "POST"): ": add the component reports-through-api-server (docs/operate/deployment.md)",
+}
+"""By status and method: POST asks for the token."""
 
 
-class ProxiedScorer:
-    """Implements remote_server.AskedService. Raises InputError if there is no kubeconfig."""
+class ProxiedService:
+    """Implements remote_server.AskedService."""
 
-    def __init__(self, kubeconfig: Path | None, *, seconds: float) -> None:
-        """seconds: within which an answer comes"""
-        self._api, self._seconds = api_client(kubeconfig), seconds
+    def __init__(self, api: client.ApiClient, name: str, *, seconds: float) -> None:
+        """name: of the part, such as scorer. seconds: within which an answer comes"""
+        self._api, self._name, self._seconds = api, name, seconds
+        self._service = f"http:forecast-scheduler-{name}:http"
         self._token = ""
-        self.address: Final = f"{self._api.configuration.host} (services/proxy of {_SERVICE})"
+        self.address: Final = f"{self._api.configuration.host} (services/proxy of {self._service})"
 
     def request(self, method: str, path: str) -> bytes:
         """Return the body of an answer 200. Raises ServiceUnavailable, ServiceRefused."""
         self._token = self._token or self._viewer_token()
-        url = f"/api/v1/namespaces/{_NAMESPACE}/services/{_SERVICE}/proxy{path}"
+        url = f"/api/v1/namespaces/{_NAMESPACE}/services/{self._service}/proxy{path}"
         headers = {PROXIED_AUTHORIZATION: f"Bearer {self._token}"}
-        return self._send(f"the scorer behind {self.address}", method, url, headers=headers)
+        return self._send(f"the {self._name} behind {self.address}", method, url, headers=headers)
 
     def close(self) -> None:
         self._api.rest_client.pool_manager.clear()
@@ -64,5 +70,5 @@ class ProxiedScorer:
         if answer.status in (200, 201):
             return answer.body
         kind = refusal(answer.status)
-        way_out = _BIND_THE_ROLE if answer.status == _FORBIDDEN else ""
+        way_out = _WAYS_OUT.get((answer.status, method), "")
         raise kind(f"{who} answered {answer.status}: {error_words(answer.body)}{way_out}")

@@ -148,9 +148,10 @@ def _reports(settings: Settings, remote: _Remote, local: _Local) -> Iterator[Nod
     if url == _IN_CLUSTER:
         if any(remote[1:]) or any(one is not None for one in (cluster, models, prometheus, history, at)):
             raise InputError("--scorer kubernetes asks the scorer in the cluster: pass --kubeconfig at most with it")
-        from forecast_scheduler.commands.api_server_proxy import ProxiedScorer
+        from forecast_scheduler.commands.api_server_proxy import ProxiedService
+        from kube.client.kubernetes_client import api_client
 
-        yield RemoteNodeReports(lambda: ProxiedScorer(kubeconfig, seconds=SERVER_SECONDS))
+        yield RemoteNodeReports(lambda: ProxiedService(api_client(kubeconfig), "scorer", seconds=SERVER_SECONDS))
         return
     if url is not None:
         if any(one is not None for one in local):

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from forecast.artefact import Manifest
 from forecast.backtest import OURS
-from forecast_scheduler.reports.table_format import number, plain, short_duration, titled_table
+from forecast_scheduler.reports.table_format import age, number, plain, titled_table
 from scorer.figures import published_losses
 from scorer.load_scale import UNKNOWN
 from trainer.gate.gate_verdict import GateResult, GateVerdict
@@ -75,7 +75,7 @@ def models_table(models: Sequence[Facts]) -> Table:
             table.add_row(name, *[""] * 3, plain(one["problem"]), *_users(one))
             continue
         losses = (f"{number(ours)}/{number(theirs)}" for ours, theirs in _means(one["resources"].values()))
-        table.add_row(name, _age(one["age_seconds"]), *losses, _gate(one["resources"]), *_users(one))
+        table.add_row(name, age(one["age_seconds"]), *losses, _gate(one["resources"]), *_users(one))
     return table
 
 
@@ -113,8 +113,3 @@ def _gate(resources: Facts) -> str:
     if len(by_verdict) == 1:
         return next(iter(by_verdict))
     return "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in by_verdict.items())
-
-
-def _age(seconds: float) -> str:
-    hours = seconds / 3600
-    return short_duration(seconds) if hours < 2 else f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} days"

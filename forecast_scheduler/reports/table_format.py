@@ -57,6 +57,12 @@ def short_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
+def age(seconds: float) -> str:
+    """As people say it: in seconds or minutes, from two hours on in hours, from two days on in days."""
+    hours = seconds / 3600
+    return short_duration(seconds) if hours < 2 else f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} days"
+
+
 def plain(text: str) -> str:
     """A foreign name as a cell: neither markup nor control characters of a terminal."""
     return escape(printable(text))
