@@ -4,7 +4,7 @@
     0             success
     2             bad usage or bad input; one line says what is wrong and how to mend it
     130           interrupted
-    1             anything else; --verbose shows the traceback
+    1             anything else; --verbose shows the traceback. `status`: the installation is degraded
 
 Each command is one file in `commands`; the libraries it needs are imported when it runs, so that `--help` is quick.
 """
@@ -51,6 +51,7 @@ from forecast_scheduler.commands.rules_command import rules
 from forecast_scheduler.commands.schedule.schedule_command import schedule
 from forecast_scheduler.commands.scorer_command import scorer
 from forecast_scheduler.commands.settings_command import settings
+from forecast_scheduler.commands.status.command import status
 from forecast_scheduler.commands.tenants_command import tenants
 from forecast_scheduler.commands.tide_command import tide
 from forecast_scheduler.commands.train_command import train
@@ -124,6 +125,7 @@ for _command in (
     reporting(node),
     reporting(relieve),
     reporting(explain),
+    reporting(status),
     reporting(jobs),
     reporting(tide),
     reporting(plugins),

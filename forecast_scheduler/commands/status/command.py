@@ -1,0 +1,46 @@
+"""`status`: whether the installation in the cluster is healthy, and what to do first."""
+
+from __future__ import annotations
+
+import time
+
+import typer
+
+from base.errors import InputError
+from forecast_scheduler.commands.command_options import ConfigOption, JsonOption, KubeconfigOption, VerboseOption
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
+
+DEGRADED = 1
+"""Exit status."""
+
+
+def status(
+    kubeconfig: KubeconfigOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Say whether the installation is healthy: parts, leaders, model, nightly run, Prometheus, advice, held pods,
+    alerts, and what to do first.
+
+    It needs a kubeconfig alone, and takes 15 s at most. Exit status: 0 healthy, 1 degraded, 2 not reachable or not
+    installed.
+    """
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+
+    from forecast_scheduler.commands.status.reading import read_facts
+    from forecast_scheduler.commands.status.verdict import verdict_of
+    from kube.client.kubernetes_client import api_client
+
+    api = api_client(kubeconfig or shell.settings.kubernetes.kubeconfig, connections=16)
+    found = verdict_of(read_facts(api, shell.settings, time.time()))
+    if not found.is_installed:
+        raise InputError(
+            f"no part of forecast-scheduler is in the namespace {found.facts.namespace} of {api.configuration.host}, "
+            "and none answers on this machine: install an overlay (docs/operate/deployment.md)"
+        )
+    shell.show(found.table(), found.lines())
+    write_figures(json, found.figures())
+    if found.faults:
+        raise typer.Exit(DEGRADED)
