@@ -70,9 +70,10 @@ class TablesCopy:
         """Start of the first half hour, local."""
         return self.horizon.start_of(self.slots.start)
 
-    def within(self, n_slots: int) -> TablesCopy:
-        """Return the same for the first half hours only."""
-        return replace(self, slots=slice(self.slots.start, min(self.slots.stop, self.slots.start + n_slots)))
+    def within(self, n_slots: int, ahead: int = 0) -> TablesCopy:
+        """Return the same for so many half hours only. ahead: those that are left out before"""
+        first = self.slots.start + ahead
+        return replace(self, slots=slice(first, min(self.slots.stop, first + n_slots)))
 
 
 @dataclass(frozen=True, slots=True)

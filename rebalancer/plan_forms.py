@@ -10,8 +10,11 @@ from typing import Final
 from msgspec import Struct
 
 from rebalancer.execution.plan_wire import MOST_MOVES, MoveSpec, PlanMode, PlanSpec, Predicted, Trigger, clipped
+from rebalancer.nights_needed import NightsNeeded
 from rebalancer.plan_maker import MadePlan, NamedMove
+from rebalancer.planning.move_curve import MoveCurve
 from rebalancer.rebalance_settings import RebalanceMode
+from scorer.answers import Peak
 
 _SECONDS_PER_HOUR: Final = 3600.0
 
@@ -38,9 +41,19 @@ class PlanWindow(Struct, frozen=True):
     end: datetime
 
 
-class RebalanceAnswer(Struct, frozen=True):
+class MissedHours(Struct, frozen=True):
+    """Hot node half hours that come before the first move can be made, and the fullest node with its peak in them."""
+
+    hot: int
+    node: str
+    peak: Peak
+
+
+class RebalanceAnswer(Struct, frozen=True, kw_only=True):
     """What moves would help, and how much. Times are in the cluster's time zone.
 
+    since : from here on the plan looks; later than now if the first window is
+    missed : hot half hours until then, which no move of the plan prevents; None = there are none
     hot_before, hot_after : node half hours over the hot share of capacity until `until`, expected
     at_risk_before, at_risk_after : the same by the upper bound
     heat_before, heat_after : penalty that the plan brings down; most_gain: no plan within the budget gains more
@@ -50,7 +63,9 @@ class RebalanceAnswer(Struct, frozen=True):
 
     mode: str
     made_at: datetime
+    since: datetime
     until: datetime
+    missed: MissedHours | None
     window: PlanWindow | None
     windows: list[PlanWindow]
     windows_because: str
@@ -66,6 +81,42 @@ class RebalanceAnswer(Struct, frozen=True):
     kept: dict[str, int]
 
 
+class LeftAfterMoves(Struct, frozen=True):
+    """So many moves, whatever the budget allows, and the hot node half hours that they leave."""
+
+    moves: int
+    hot: int
+
+
+class BudgetAnswer(Struct, frozen=True):
+    """
+    moves      : that mend the cluster; nights: that the budget takes for them at best, null = it allows no move
+    per_night  : moves that the budget allows, by the setting `limit`
+    in_one     : settings with which one night does it
+    """
+
+    moves: int
+    nights: int | None
+    per_night: int
+    limit: str
+    in_one: dict[str, float]
+
+
+class PlanAnswer(Struct, frozen=True):
+    """What `rebalance --plan` writes beside the plan."""
+
+    curve: list[LeftAfterMoves]
+    budget: BudgetAnswer
+
+
+def plan_answer(curve: MoveCurve, nights: NightsNeeded) -> PlanAnswer:
+    """Return how much moves would do, and how long the budget takes for them."""
+    points = [LeftAfterMoves(one.moves, one.hot) for one in curve.points]
+    return PlanAnswer(
+        points, BudgetAnswer(nights.moves, nights.nights, nights.per_night, nights.limit, dict(nights.in_one))
+    )
+
+
 def answer_of(made: MadePlan, mode: str) -> RebalanceAnswer:
     """Return the report of a plan."""
     zone = made.made_at.tzinfo
@@ -74,7 +125,9 @@ def answer_of(made: MadePlan, mode: str) -> RebalanceAnswer:
     return RebalanceAnswer(
         mode=mode,
         made_at=made.made_at,
+        since=made.since.astimezone(zone),
         until=made.until.astimezone(zone),
+        missed=None if (of := made.missed) is None else MissedHours(of.hot, of.node, of.peak),
         window=next(iter(windows), None),
         windows=windows,
         windows_because=made.windows.because,

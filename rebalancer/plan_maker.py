@@ -36,8 +36,10 @@ from rebalancer.cluster_layout import (
 )
 from rebalancer.costs.move_cost import MoveCost, is_insensitive, move_cost
 from rebalancer.costs.move_facts import CoolingUntil, MoveFacts, Occasion, PodFacts, StartupTimes
+from rebalancer.missed_peak import MissedPeak, missed_peak
 from rebalancer.night_grades import gain_of_moves
 from rebalancer.planning.heat import penalty
+from rebalancer.planning.move_curve import MoveCurve, move_curve
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Budget, Plan, Problem
 from rebalancer.rebalance_settings import RebalanceOptions
@@ -69,7 +71,9 @@ class NamedMove:
 @dataclass(frozen=True, slots=True)
 class MadePlan:
     """
-    made_at, until : the plan looks at the half hours in between; in the cluster's time zone
+    made_at, since, until : the plan is of the half hours from `since` on, when its first move can be made, to `until`;
+                            in the cluster's time zone
+    missed  : hot half hours that come before; None = there are none
     window  : in which its moves may start; None = there is none in the next 24 hours
     windows : all windows of the next 24 hours, and how they were found
     plan    : figures, and moves by rows
@@ -80,7 +84,9 @@ class MadePlan:
     """
 
     made_at: datetime
+    since: datetime
     until: datetime
+    missed: MissedPeak | None
     window: MoveWindow | None
     windows: MoveWindows
     plan: Plan
@@ -121,6 +127,19 @@ class OverloadRelief:
     of_service: Callable[[ServiceKey], int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What a plan is made from. ahead: half hours from the next one on that are over before its first move"""
+
+    now: datetime
+    copied: TablesCopy
+    laid_out: LaidOut
+    windows: MoveWindows
+    costs: Mapping[str, MoveCost]
+    ahead: int
+    missed: MissedPeak | None
+
+
 class PlanMaker:
     """For one thread at a time: making a plan takes seconds in a large cluster, a part of them under the lock.
 
@@ -134,6 +153,11 @@ class PlanMaker:
     def for_tonight(self) -> MadePlan | None:
         """Return the plan of the next window, as things are now; None = there is no forecast."""
         return self._make(None)
+
+    def curve(self) -> MoveCurve | None:
+        """Return how many moves of tonight leave how much, whatever the budget allows; None = there is no forecast."""
+        ground = self._ground(None)
+        return None if ground is None else move_curve(ground.laid_out.problem, self._options.planning)
 
     def at_once(self, relief: OverloadRelief) -> MadePlan | None:
         """Return a plan that relieves overloaded nodes of insensitive pods; None = there is no forecast."""
@@ -162,6 +186,28 @@ class PlanMaker:
         return of_budget(facts.replicas) if cost.may_move else cost.because
 
     def _make(self, relief: OverloadRelief | None) -> MadePlan | None:
+        ground = self._ground(relief)
+        if ground is None:
+            return None
+        laid_out, copied, costs = ground.laid_out, ground.copied, ground.costs
+        found = plan(laid_out.problem, self._options.planning)
+        kept = Counter(cost.because for cost in costs.values() if not cost.may_move)
+        return MadePlan(
+            made_at=ground.now,
+            since=copied.begins if ground.ahead else ground.now,
+            until=copied.begins + (copied.slots.stop - copied.slots.start) * _SLOT,
+            missed=ground.missed,
+            window=next(iter(ground.windows.windows), None),
+            windows=ground.windows,
+            plan=found,
+            moves=_named(laid_out, found, costs, _peaks(copied, found, ground.ahead)),
+            predicted_gain=_predicted_gain(laid_out.problem, found),
+            n_pods=len(copied.pods),
+            kept=dict(kept.most_common()),
+        )
+
+    def _ground(self, relief: OverloadRelief | None) -> _Ground | None:
+        """Return what a plan is made from; None = there is no forecast."""
         copied = snapshot(self._tables, _DAYS_AHEAD * SLOTS_PER_DAY)
         if copied is None:
             return None
@@ -170,8 +216,12 @@ class PlanMaker:
         share, changes = _cluster_share(copied, loads), self._sources.changes
         windows = move_windows(share, copied.horizon.today, calendar, now, self._options.window, changes)
         window = next(iter(windows.windows), None)
-        horizon = min(round(self._options.horizon / _SLOT.total_seconds()), loads.load.shape[2])
-        loads = PredictedLoads(loads.load[..., :horizon], loads.margin[..., :horizon])
+        # What is over when the first move can be made, no move of the plan prevents.
+        ahead = 0 if relief is not None or window is None else _slots_between(copied.begins, window.begin)
+        missed = missed_peak(copied, loads, ahead, self._hot)
+        n_slots = min(round(self._options.horizon / _SLOT.total_seconds()), loads.load.shape[2] - ahead)
+        loads = PredictedLoads(*(one[..., ahead : ahead + n_slots] for one in (loads.load, loads.margin)))
+        copied = copied.within(n_slots, ahead)
         occasion = _occasion(now, window, copied, loads, calendar, self._hot, at_once=relief is not None)
         costs, facts = self._costs(copied.pods, occasion)
 
@@ -183,7 +233,7 @@ class PlanMaker:
             return cost.cost if counts else math.inf
 
         laid_out = lay_out(
-            copied.within(horizon),
+            copied,
             loads,
             cost_of=cost_of,
             may_go=self._sources.may_go,
@@ -191,12 +241,7 @@ class PlanMaker:
             hot=self._hot,
             left=self._sources.left,
         )
-        found = plan(laid_out.problem, self._options.planning)
-        kept = Counter(cost.because for cost in costs.values() if not cost.may_move)
-        moves = _named(laid_out, found, costs, _peaks(copied, found))
-        until = copied.begins + horizon * _SLOT
-        gain = _predicted_gain(laid_out.problem, found)
-        return MadePlan(now, until, window, windows, found, moves, gain, len(copied.pods), dict(kept.most_common()))
+        return _Ground(now, copied, laid_out, windows, costs, ahead, missed)
 
     def _costs(self, pods: Collection[PodInfo], occasion: Occasion) -> tuple[dict[str, MoveCost], dict[str, MoveFacts]]:
         """What each pod costs to move, and what is known of it, by UID."""
@@ -288,14 +333,19 @@ def _predicted_gain(problem: Problem, found: Plan) -> float:
     ).gain
 
 
-def _peaks(copied: TablesCopy, found: Plan) -> Callable[[str, int], tuple[Peak | None, Peak | None]]:
-    """Return what says the expected peak of a resource of a node in the next 24 hours, before the plan and after it."""
+def _slots_between(begins: datetime, later: datetime) -> int:
+    """Half hours from one instant to a later one, 0 if it is not later."""
+    return max(0, math.floor((later.astimezone(UTC) - begins.astimezone(UTC)) / _SLOT))
+
+
+def _peaks(copied: TablesCopy, found: Plan, ahead: int) -> Callable[[str, int], tuple[Peak | None, Peak | None]]:
+    """Return what says the expected peak of a resource of a node in the hours of the plan, before it and after it."""
     rows = sorted({row for move in found.moves for row in (move.source, move.target)})
     loads = (
         load_with_moves(copied, rows),
         load_with_moves(copied, rows, [(move.pod, move.target) for move in found.moves]),
     )
-    hours = PeakHours.next_24(copied.horizon)
+    hours = PeakHours.between(copied.horizon, copied.slots) if ahead else PeakHours.next_24(copied.horizon)
 
     @cache
     def of(resource: str) -> list[list[Peak | None]]:

@@ -50,6 +50,11 @@ class PeakHours:
         return cls(NEXT_24_HOURS, _coming(horizon, horizon.slot, horizon.slot + SLOTS_PER_DAY))
 
     @classmethod
+    def between(cls, horizon: Horizon, slots: slice) -> Self:
+        """Half hours from one on to another."""
+        return cls(f"{horizon.start_of(slots.start):%a %H:%M} on", _coming(horizon, slots.start, slots.stop))
+
+    @classmethod
     def of_day(cls, horizon: Horizon, number: int) -> Self:
         """A day of the horizon; of today, number 0, what is left of it."""
         first = number * SLOTS_PER_DAY

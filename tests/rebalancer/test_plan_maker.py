@@ -11,6 +11,7 @@ from base.local_hours import ChangeWindows
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from placement.disruption_budgets import DisruptionBudgets
+from rebalancer.nights_needed import nights_needed
 from rebalancer.plan_maker import MadePlan, OverloadRelief, PlanSources
 from rebalancer.rebalance_settings import BudgetOptions, CostOptions, RebalanceOptions, UnforeseenOptions
 from scorer.load_scale import percent
@@ -50,6 +51,45 @@ def test_moves_start_in_the_valley_and_never_in_the_evening() -> None:
     assert made.window is not None and made.window.end.hour <= 17
     made = _tonight(hot_cluster(hour=20.0))
     assert made.window is not None and (made.window.begin.hour >= 23 or made.window.begin.hour < 7)
+
+
+def test_a_plan_is_for_the_peak_that_it_can_still_reach() -> None:
+    reached = _tonight(hot_cluster(hour=3.0, size=16.0))
+    assert reached.missed is None and reached.since == reached.made_at
+    late = _tonight(hot_cluster(hour=19.0, size=16.0))
+    assert late.window is not None and late.missed is not None
+    assert late.since == late.window.begin > late.made_at and (late.until - late.since).total_seconds() == 86_400
+    assert late.missed.node == "node-0" and late.missed.peak.share is not None and late.missed.peak.share > 0.8
+    assert late.missed.peak.at < late.since
+    # The evening under way counts for what is missed, and not for the plan.
+    assert late.missed.hot > 0 and late.plan.hot_before > 0 and late.plan.hot_after == 0
+
+
+def test_the_curve_goes_from_no_moves_to_all_that_help() -> None:
+    tested = hot_cluster(hour=3.0, size=16.0)
+    made, curve = _tonight(tested), maker_of(tested).curve()
+    assert curve is not None
+    moves, hot = [one.moves for one in curve.points], [one.hot for one in curve.points]
+    assert moves[:3] == [0, 1, 2] and moves == sorted(set(moves))
+    assert hot[0] == made.plan.hot_before and hot == sorted(hot, reverse=True) and hot[-1] == 0
+    assert moves[0] < curve.needed <= moves[-1] and curve.per_node == curve.needed >= curve.per_service > 0
+    tight = maker_of(tested, options=RebalanceOptions(budget=BudgetOptions(share=0.0))).curve()
+    assert tight == curve  # whatever the budget says
+
+
+def test_the_settings_that_mend_a_cluster_in_one_night_do() -> None:
+    tested = hot_cluster(hour=3.0, size=16.0)
+    budget = BudgetOptions(share=0.05)
+    made, curve = _tonight(tested), maker_of(tested).curve()
+    assert curve is not None
+    needed = nights_needed(curve, made.n_pods, budget)
+    assert (needed.per_night, needed.limit) == (1, "rebalance.budget.share") and needed.nights == curve.needed > 1
+    raised = {name.rpartition(".")[2]: value for name, value in needed.in_one.items()}
+    again = nights_needed(curve, made.n_pods, budget.model_copy(update=raised))
+    assert (again.nights, again.in_one) == (1, {})
+    enough = maker_of(tested, options=RebalanceOptions(budget=budget.model_copy(update=raised))).for_tonight()
+    assert enough is not None and enough.plan.hot_after <= 0.05 * enough.plan.hot_before
+    assert nights_needed(curve, made.n_pods, BudgetOptions(share=0.0)).nights is None
 
 
 def test_pods_that_may_not_move_stay_and_are_counted_by_reason() -> None:

@@ -13,20 +13,26 @@ from forecast_scheduler.commands.rebalance.open_planning import open_planning
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.reports.table_format import Column, table_of
 from forecast_scheduler.settings.document import Settings
+from rebalancer.nights_needed import NightsNeeded
 from rebalancer.plan_forms import PlanWindow, RebalanceAnswer
 from rebalancer.plan_maker import MadePlan
+from rebalancer.planning.move_curve import MoveCurve
+from scorer.highest_peak import peak_words
 
 _SHOWN: Final = 50
 _REASONS: Final = 8
 
 
-def plan_once(settings: Settings, inputs: Inputs) -> MadePlan:
-    """Return the plan for tonight, as the cluster is now. Raises InputError where there is no forecast."""
+def plan_once(settings: Settings, inputs: Inputs) -> tuple[MadePlan, MoveCurve]:
+    """Return the plan for tonight, as the cluster is now, and what more or fewer moves would do.
+
+    Raises InputError where there is no forecast.
+    """
     with open_planning(settings, inputs) as planning:
-        made = planning.maker.for_tonight()
-    if made is None:
+        made, curve = planning.maker.for_tonight(), planning.maker.curve()
+    if made is None or curve is None:
         raise InputError("there is no forecast to plan by: run `forecast-scheduler train`, and pass its --models")
-    return made
+    return made, curve
 
 
 def plan_table(answer: RebalanceAnswer) -> Table:
@@ -46,9 +52,16 @@ def plan_lines(answer: RebalanceAnswer, zone: tzinfo) -> Iterator[str]:
     """What the table does not say. zone: of the cluster"""
     if len(answer.moves) > _SHOWN:
         yield f"and {len(answer.moves) - _SHOWN} more moves: --json FILE has all"
-    until = f"{answer.until.astimezone(zone):%a %H:%M}"
+    since, until = (f"{at.astimezone(zone):%a %H:%M}" for at in (answer.since, answer.until))
+    if (missed := answer.missed) is not None:
+        yield (
+            f"{missed.hot} hot node half hours come before the first window, {since}; {missed.node} has an "
+            f"{peak_words(missed.peak, answer.made_at.date())}; no planned move can prevent them, "
+            f"`forecast-scheduler relieve {missed.node}` can"
+        )
+    hours = f"until {until}" if answer.since == answer.made_at else f"from {since} to {until}"
     yield (
-        f"hot node half hours until {until}: {answer.hot_before} expected, {answer.hot_after} after the moves; "
+        f"hot node half hours {hours}: {answer.hot_before} expected, {answer.hot_after} after the moves; "
         f"{answer.at_risk_before} by the upper bound, {answer.at_risk_after} after them"
     )
     gain = answer.heat_before - answer.heat_after
@@ -61,10 +74,28 @@ def plan_lines(answer: RebalanceAnswer, zone: tzinfo) -> Iterator[str]:
         )
     windows = ", ".join(_words(one, zone) for one in answer.windows) or "none"
     yield f"windows for moves: {windows} ({answer.windows_because})"
+    if not answer.windows and answer.hot_before:
+        yield "no window comes before this peak: no move of the plan can be made; `forecast-scheduler relieve NODE` can"
     kept = sum(answer.kept.values())
     if kept:
         most = list(answer.kept.items())[:_REASONS]
         yield f"{kept} of {answer.n_pods} pods may not be moved: {'; '.join(f'{n}: {why}' for why, n in most)}"
+
+
+def curve_lines(curve: MoveCurve, nights: NightsNeeded) -> Iterator[str]:
+    """What more or fewer moves would do, and in how many nights."""
+    yield "moves and the hot node half hours they leave: " + ", ".join(
+        f"{one.moves}: {one.hot}" for one in curve.points
+    )
+    if not nights.moves:
+        return
+    allowed = f"{nights.limit} allows {nights.per_night} moves a night"
+    if nights.nights is None:
+        yield f"{allowed}: raise it"
+    elif nights.nights > 1 or nights.in_one:
+        raised = ", ".join(f"{name}: {value:g}" for name, value in nights.in_one.items())
+        at_best = f"{nights.nights} night{'s' if nights.nights > 1 else ''} at best"
+        yield f"{nights.moves} moves mend nearly all of it; {allowed}: {at_best}; one night would take {raised}"
 
 
 def _why_nothing(answer: RebalanceAnswer) -> str:

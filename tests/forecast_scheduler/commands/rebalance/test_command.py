@@ -28,6 +28,9 @@ def test_a_recorded_cluster_has_a_plan_and_none_without_a_forecast(
     assert "windows for moves: " in said
     assert found["mode"] == "off" and found["n_pods"] > 0
     assert found["heat_after"] <= found["heat_before"] <= found["heat_after"] + found["most_gain"] + 1e-6
+    curve, budget = found["curve"], found["budget"]
+    assert curve[0] == {"moves": 0, "hot": found["hot_before"]} and f"0: {found['hot_before']}" in said
+    assert budget["limit"].startswith("rebalance.budget.") and budget["moves"] <= curve[-1]["moves"]
     for move in found["moves"]:
         assert move["source"] != move["target"] and move["reason"]
     assert run(["rebalance", "--plan", *evening.options(models=False)]) == 2
