@@ -230,11 +230,11 @@ def _hot_spots(hot: float) -> list[Alert]:
             "15m",
             f"{_COUNTED} {words} of capacity today, the fullest: {_names(too_full)}",
             meaning,
-            action="List the nodes; `node` names the services that make a peak, and a better node for each. Cordon the "
-            "node and delete one of its largest pods while it is quiet. Many hot nodes: scale up, or move jobs.",
+            action="List the nodes. `relieve` says which pods to move off one and where they land; `--apply` moves "
+            "them. Many hot nodes: `rebalance --plan` says how many moves help; else scale up.",
             commands=(
                 'forecast-scheduler nodes --scorer "$SCORER"',
-                'forecast-scheduler node worker-1 --scorer "$SCORER"',
+                "forecast-scheduler relieve worker-1 --config settings.yaml",
             ),
             page="../../EMERGENCY.md#a-node-is-hot-now",
         )
