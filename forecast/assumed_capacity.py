@@ -1,4 +1,4 @@
-"""Capacities of disk, network and log without a configured value: learned from nodes of one kind, or still missing."""
+"""Capacities of disk, network and log that are not known: learned from nodes of one kind, or still missing."""
 
 from __future__ import annotations
 

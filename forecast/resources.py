@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from base.errors import UnknownName
@@ -41,3 +42,8 @@ def resource_index(name: str) -> int:
         if resource.name == name:
             return index
     raise UnknownName("resource", name, [r.name for r in RESOURCES])
+
+
+def assumed_line(names: Sequence[str]) -> str:
+    """Return what each command says of resources with an assumed capacity (forecast.assumed_capacity); "" = of none."""
+    return f"capacity of {', '.join(names)} assumed: it counts in scores and is no limit" if names else ""

@@ -72,6 +72,7 @@ class Capacity:
                 "hours_under": self.by_hour.under,
             },
             "stays_on_nodes": dict(self.base_share),
+            "assumed_capacities": self.prepared.recording.assumed_names(),
             "window": self.prepared.window.to_json(),
         }
 

@@ -114,7 +114,7 @@ def _tonight(hot: float, limits: Limits) -> list[Placed]:
         ),
         figure(
             "Assumed capacities",
-            "Nodes and resources without a configured capacity: the trainer assumed one from what such nodes have "
+            "Nodes and resources without a known capacity: the trainer assumed one from what such nodes have "
             "sustained. They count in scores and in the shares below, and make no node hot on this page.",
             f"count (max {_NODE} (forecast_node_capacity_assumed{where(**_SELECTED)})) or vector(0)",
             COUNT,

@@ -13,6 +13,7 @@ from autoscaling.capacity.nodes_needed import capacity
 from base.progress import Progress
 from forecast.fit import FitOptions, fit
 from forecast.history import History
+from forecast.resources import assumed_line
 from forecast_scheduler.commands.policy.followed_policies import read_policies
 from forecast_scheduler.reports.history_tables import rules_table
 from forecast_scheduler.reports.table_format import titled_table
@@ -107,8 +108,8 @@ def configured_setup(settings: Settings) -> ScorerSetup | None:
 def replay_tables(played: Replay) -> list[Table]:
     """The rules, with the gap that the forecast closed, and the rungs of the degradation ladder."""
     report = played.to_json()
-    assumed = ", ".join(report["assumed_capacities"])
-    note = f"\n{assumed}: capacities are assumed, and make no node hot" if assumed else ""
+    assumed = assumed_line(report["assumed_capacities"])
+    note = assumed and f"\n{assumed}"
     return [
         rules_table(
             report["rules"],

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
-from forecast.resources import RESOURCES
+from forecast.resources import RESOURCES, assumed_line
 from forecast_scheduler.reports.table_format import number, plain, printable, titled_table
 from scorer.load_scale import UNKNOWN, percent
 from scorer.replay.remarks import no_gap_remarks, regression_remark
@@ -168,6 +168,8 @@ def nodes_table(figures: Mapping[str, Any]) -> Table:
 def capacity_lines(figures: Mapping[str, Any]) -> Iterator[str]:
     """What the tables do not say."""
     yield from window_lines(figures["window"])
+    if assumed := assumed_line(figures["assumed_capacities"]):
+        yield assumed
     missing = [rule for rule, nodes in figures["nodes"].items() if nodes is None]
     if missing:
         yield f"{', '.join(missing)}: no number, the search ends before the target holds (10 times the recorded nodes)"

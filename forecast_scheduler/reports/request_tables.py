@@ -19,21 +19,24 @@ def request_table(figures: Mapping[str, Any]) -> Table:
     """A row for each service with a recommendation, those that save most cores first."""
     found = sorted(_recommended(figures), key=lambda one: -one["saved_cores"])
     has_risk = figures["risk"] is not None
-    heads = [">pods", ">CPU today", ">CPU", "by hour", ">memory today", ">memory", ">saved cores"]
-    table = titled_table("Requests of one pod", "service", *heads, *[">over"] * has_risk)
+    heads = [">pods", ">CPU", "by hour", ">memory", ">cores\nsaved"]
+    table = titled_table("Requests of one pod: today, and recommended", "service", *heads, *[">over"] * has_risk)
     for one in found[:_SHOWN]:
         hours = "\n".join(f"{plain(name)}: {cores}" for name, cores in (one["by_hour"] or {}).items())
         cells = [
             f"{one['pods']:.0f}",
-            one["today"]["cpu"] or UNKNOWN,
-            one["recommended"]["cpu"] or UNKNOWN,
+            _change(one, "cpu"),
             hours,
-            one["today"]["memory"] or UNKNOWN,
-            one["recommended"]["memory"] or UNKNOWN,
+            _change(one, "memory"),
             f"{one['saved_cores']:+.2f}",
         ]
         table.add_row(plain(one["service"]), *cells, *[percent(one.get("over_cpu"), digits=1)] * has_risk)
     return table
+
+
+def _change(one: Mapping[str, Any], resource: str) -> str:
+    """Two short lines leave room for the name of the service."""
+    return f"{one['today'][resource] or UNKNOWN}\n-> {one['recommended'][resource] or UNKNOWN}"
 
 
 def request_lines(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rich.markup import escape
 from rich.table import Table
@@ -17,13 +17,18 @@ _PREFIXES = ((2.0**40, "Ti"), (2.0**30, "Gi"), (2.0**20, "Mi"), (2.0**10, "ki"))
 def titled_table(title: str, *columns: str, wrap_first: bool = True) -> Table:
     """A table without rows; a column ">pods" is "pods", set to the right.
 
+    On a narrow terminal a long word goes on in the next line: cut off, services of one namespace would look alike, and
+    1500m like 15.
+
     wrap_first : whether names in the first column may be wrapped
     """
     table = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
         is_right = column.startswith(">")
         name = column[1:] if is_right else column
-        table.add_column(name, justify="right" if is_right else "left", no_wrap=not number and not wrap_first)
+        keeps_lines = not number and not wrap_first
+        overflow: Literal["ellipsis", "fold"] = "ellipsis" if keeps_lines else "fold"
+        table.add_column(name, justify="right" if is_right else "left", no_wrap=keeps_lines, overflow=overflow)
     return table
 
 

@@ -75,6 +75,10 @@ class Recording:
         """Capacities without the assumed ones, which make no node hot or full: (n_nodes, n_resources)."""
         return np.where(self.assumed, np.nan, self.capacity)
 
+    def assumed_names(self) -> list[str]:
+        """Resources whose capacity is assumed on a node."""
+        return [RESOURCES[r].name for r in np.flatnonzero(self.assumed.any(axis=0))]
+
     @property
     def n_slots(self) -> int:
         return int(self.load.shape[2])

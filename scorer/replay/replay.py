@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-import numpy as np
-
 from base.arrays import Floats
 from base.progress import Progress, silent
 from forecast.history import History, PodUsage
-from forecast.resources import RESOURCES
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.curves import CurveForecast
 from scorer.replay.preparation import Forecaster, by_curves, forecast_from, named_rule, prepare, ties
@@ -90,7 +87,7 @@ class Replay:
             "by_regression": {name: figures.to_json() for name, figures in self.attributed.items()},
             "degradation": {name: figures.to_json() for name, figures in self.ladder.items()},
             "window": self.window.to_json(),
-            "assumed_capacities": [RESOURCES[r].name for r in np.flatnonzero(self.recording.assumed.any(axis=0))],
+            "assumed_capacities": self.recording.assumed_names(),
             "seed": self.seed,
             "pods_at_start": int((self.recording.birth == 0).sum()),
             "pods_born_later": int((self.recording.birth > 0).sum()),

@@ -118,7 +118,7 @@ def unknown_capacity(evidence: AuditEvidence) -> Finding | None:
     n_learned = np.isfinite(assumed_capacities(history)).sum(axis=0) if lacking else None
     named = ", ".join(
         f"{RESOURCES[r].name} of {touched[:, r].sum()}"
-        + (f" ({n_learned[r]} learned from what they sustained)" if n_learned is not None and n_learned[r] else "")
+        + (f" ({n_learned[r]} assumed from what they sustained)" if n_learned is not None and n_learned[r] else "")
         for r in lacking
     )
     settings = [f"prometheus.{RESOURCES[r].name}_capacity" for r in lacking if r in ASSUMED_RESOURCES]

@@ -16,7 +16,7 @@ from forecast.assumed_capacity import ASSUMED_RESOURCES, MARGIN, capacity_gaps, 
 from forecast.hidden_demand import HiddenDemand
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.resources import CPU, RESOURCES
+from forecast.resources import CPU, RESOURCES, assumed_line
 from trainer.amounts import amount
 
 _YOUNG_DAYS = 7
@@ -261,7 +261,9 @@ class Capacities:
                 for one in self.assumed
                 if one.resource == name
             )
-            found.append(f"capacity of {name} assumed, {MARGIN:g} x what such nodes sustained: {kinds}")
+            found.append(f"{assumed_line([name])}; {MARGIN:g} x what such nodes sustained: {kinds}")
+        if found:
+            found.append("where a node has the annotation forecast-scheduler.io/capacity, that counts instead")
         return [*found, *([self.gaps] if self.gaps else [])]
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from datetime import date
 from rich.markup import escape
 from rich.table import Table
 
-from forecast.resources import RESOURCES
+from forecast.resources import RESOURCES, assumed_line
 from forecast_scheduler.reports.table_format import amount, titled_table
 from scorer.answers import Explanation, JudgementSummary, Peak
 from scorer.highest_peak import bound_share, clock
@@ -94,8 +94,7 @@ def remarks(explanation: Explanation) -> list[str]:
     if not explanation.service_known:
         lines.append("the model does not know this service: predicted from its requests")
     if explanation.assumed_capacities:
-        names = ", ".join(explanation.assumed_capacities)
-        lines.append(f"capacity of {names} assumed: it counts in scores and is no limit (docs/understand/model.md)")
+        lines.append(f"{assumed_line(explanation.assumed_capacities)} (docs/understand/model.md)")
     units = {resource.name: resource.unit for resource in RESOURCES}
     used = ", ".join(f"{name} {amount(value, units[name])}" for name, value in explanation.virtual_request.items())
     lines.append(f"virtual request ({explanation.virtual_request_source}): {used}")

@@ -225,7 +225,7 @@ def test_a_run_looks_only_for_what_does_not_add_up() -> None:
 def test_learned_capacities_are_named() -> None:
     finding = only_finding(put(np.nan, np.s_[:, NETWORK], "capacity")(healthy()))
     assert finding.load_share[NETWORK] == pytest.approx(1)
-    assert "network of 4 (4 learned from what they sustained)" in finding.what
+    assert "network of 4 (4 assumed from what they sustained)" in finding.what
     assert "prometheus.network_capacity" in finding.advice
 
 

@@ -315,8 +315,9 @@ def test_assumed_capacities_and_gaps_are_listed_in_lines_json_and_page(report: R
     (disk,) = found.assumed
     assert (disk.resource, disk.cpu_cores, disk.nodes) == ("disk", 40.0, 4)
     assert disk.capacity == pytest.approx(1.5 * disk.sustained)
-    first, second = found.lines()
-    assert first.startswith("capacity of disk assumed, 1.5 x") and "4 nodes of 40 cores" in first
+    first, who_has_it, second = found.lines()
+    assert first.startswith("capacity of disk assumed: it counts in scores and is no limit; 1.5 x what such nodes")
+    assert "4 nodes of 40 cores" in first and "annotation forecast-scheduler.io/capacity" in who_has_it
     assert "log on all 4 nodes" in second and "prometheus.log_capacity" in second
     page = run_page(replace(report, capacities=found))
     assert "disk, nodes of 40 cores" in page and "(assumed)" in page and "log on all 4 nodes" in page
