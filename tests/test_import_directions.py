@@ -10,6 +10,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -76,23 +77,39 @@ IMPURE: Final = ("pydantic", "fsspec", "jinja2")
 SLOW_LIBRARIES = ("numpy", "sklearn", "statsmodels", "plotly", "pandas", "scipy", "pyarrow", "holidays", "fsspec")
 
 
-def statements(source: str) -> Iterator[ast.AST]:
-    """Every statement at any depth; imports are never inside of an expression."""
-    waiting: list[ast.AST] = [ast.parse(source)]
+@dataclass(frozen=True)
+class Facts:
+    """What the tests need of a file: a tree of each would fill the memory.
+
+    imports : statements at any depth
+    classes : names of the classes at the top
+    """
+
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    classes: tuple[str, ...]
+
+
+@cache
+def facts_of(source: str) -> Facts:
+    """Read a file once; imports are never inside of an expression."""
+    tree = ast.parse(source)
+    imports, waiting = list[ast.Import | ast.ImportFrom](), list[ast.AST]([tree])
     while waiting:
         node = waiting.pop()
-        yield node
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
         inner = (ast.stmt, ast.excepthandler, ast.match_case)
         waiting += (child for child in ast.iter_child_nodes(node) if isinstance(child, inner))
+    return Facts(tuple(imports), tuple(node.name for node in tree.body if isinstance(node, ast.ClassDef)))
 
 
 def imports_of(source: str) -> Iterator[tuple[int, str]]:
     """Line and top-level package of every absolute import, at any depth."""
-    for node in statements(source):
+    for node in facts_of(source).imports:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name.partition(".")[0]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        elif node.module and node.level == 0:
             yield node.lineno, node.module.partition(".")[0]
 
 
@@ -164,10 +181,10 @@ def _module_of(file: Path) -> str:
 
 
 def _modules_of(source: str, known: Mapping[str, Path]) -> Iterator[str]:
-    for node in statements(source):
+    for node in facts_of(source).imports:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.module in known:
+        elif node.module is not None and node.module in known:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield inner if inner in known else node.module
@@ -241,8 +258,8 @@ def test_every_public_class_name_is_defined_once() -> None:
     """A search for a class finds one answer, and a word means one thing."""
     homes: dict[str, list[str]] = {}
     for name, (file, _) in modules().items():
-        for node in ast.parse(file.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(name)
+        for class_name in facts_of(file.read_text()).classes:
+            if not class_name.startswith("_"):
+                homes.setdefault(class_name, []).append(name)
     twice = [f"{name}: {', '.join(where)}" for name, where in sorted(homes.items()) if len(where) > 1]
     assert not twice, "\n".join(twice)

@@ -193,6 +193,7 @@ def test_without_a_usable_forecast_it_takes_everything_back(world: World, tmp_pa
         assert second.metric("forecast_autoscale_has_forecast") == 0
 
 
+@pytest.mark.long  # tests/autoscaling/test_autoscaler.py has what a hand does that fails
 def test_it_outlives_the_api_server(world: World, tmp_path: Path) -> None:
     with world.process(tmp_path / "autoscale") as process:
         assert eventually(world.is_written), (world.state(), process.log[-3000:])

@@ -126,7 +126,7 @@ def _without(table: np.ndarray, resource: int) -> np.ndarray:
     return table
 
 
-@pytest.mark.parametrize("n_days", [1, 2, 6, 8, 15])
+@pytest.mark.parametrize("n_days", [1, 8, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 6, 15))])
 def test_short_histories_give_a_finite_model(n_days: int) -> None:
     model = fit(synthetic_history(n_days=n_days))
     assert np.isfinite(model.usage_dated).all() and np.isfinite(model.peak_factor).all()

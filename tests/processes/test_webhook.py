@@ -223,8 +223,15 @@ def _restart(webhook: WebhookProcess) -> None:
     webhook.wait_ready()
 
 
-@pytest.mark.parametrize("policy", ["Ignore", "Fail"])
-@pytest.mark.parametrize("is_killed", [True, False], ids=["away", "stopped"])
+@pytest.mark.parametrize(
+    ("policy", "is_killed"),
+    [
+        pytest.param("Ignore", True, id="away-ignore", marks=pytest.mark.long),
+        pytest.param("Fail", True, id="away-fail"),
+        pytest.param("Ignore", False, id="stopped-ignore"),
+        pytest.param("Fail", False, id="stopped-fail", marks=pytest.mark.long),
+    ],
+)
 def test_without_an_answer_its_policy_decides_until_it_is_back(
     api: Api, webhook: WebhookProcess, policy: str, is_killed: bool
 ) -> None:

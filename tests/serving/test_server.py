@@ -126,7 +126,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
         assert client.get(f"{url}/healthz").status_code == 200  # a connection made before lives on
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_drains_and_ends_with_status_0(number: signal.Signals) -> None:
     with process("1.0") as (running, url), httpx.Client() as client:
         assert client.get(f"{url}/readyz").status_code == 200
@@ -189,7 +189,14 @@ def _answered(connection: socket.socket) -> int:
     return answer.status
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/v1/nodes", ""], ids=["probes", "questions", "silent"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/healthz", id="probes", marks=pytest.mark.long),
+        pytest.param("/v1/nodes", id="questions"),
+        pytest.param("", id="silent"),
+    ],
+)
 def test_idle_connections_keep_nobody_out(scorer: FakeScorer, path: str) -> None:
     with (
         served(create_app(scorer, hot=HOT_SHARE), with_constants(ServerOptions(port=0), connections=10)) as url,

@@ -64,7 +64,7 @@ def test_on_many_clusters(seed: int, given: Mapping[str, float]) -> None:
 
 
 @pytest.mark.parametrize("pools", [[SSD], [FIRST_ZONE, SSD]])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_a_batch_fills_pools_as_one_by_one(seed: int, pools: Sequence[LabelSelector]) -> None:
     assert_same(seed, pools=PoolOrder(pools))
 

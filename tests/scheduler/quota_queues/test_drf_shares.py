@@ -155,6 +155,8 @@ def furthest_off(owners: Mapping[str, Demand], order: Order) -> float:
     return max(abs(shares[owner] / ideal[owner] - 1) for owner in owners)
 
 
-@pytest.mark.parametrize("owners", [MIXED, WEIGHTED], ids=["mixed", "weighted"])
+@pytest.mark.parametrize(
+    "owners", [pytest.param(MIXED, id="mixed", marks=pytest.mark.long), pytest.param(WEIGHTED, id="weighted")]
+)
 def test_shares_are_within_5_percent_of_ideal(owners: Mapping[str, Demand]) -> None:
     assert furthest_off(owners, Order.DRF) < 0.05

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from kubernetes.client import ApiClient
 
@@ -286,6 +286,7 @@ STEPS = st.lists(
 )
 
 
+@settings(max_examples=max(settings().max_examples // 3, 5))  # each is minutes of three replicas
 @given(steps=STEPS)
 def test_no_two_replicas_act_for_a_shard_and_no_node_gets_too_many_pods(steps: list[tuple[str, int, int]]) -> None:
     """Checked after every request, every binding and every half second."""

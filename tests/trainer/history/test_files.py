@@ -71,8 +71,15 @@ def test_local_slots_follow_the_wall_clock(tmp_path: Path, zone: str, start: str
 
 
 @pytest.mark.parametrize("order", ["time", "pod", "shuffled", "backwards"])
-@pytest.mark.parametrize("row_group_size", [150, 100_000])
-@pytest.mark.parametrize("window_bytes", [1, 400 << 20])
+@pytest.mark.parametrize(
+    ("row_group_size", "window_bytes"),
+    [
+        (150, 1),
+        (100_000, 400 << 20),
+        pytest.param(150, 400 << 20, marks=pytest.mark.long),
+        pytest.param(100_000, 1, marks=pytest.mark.long),
+    ],
+)
 def test_order_of_rows_and_size_of_windows_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, row_group_size: int, window_bytes: int
 ) -> None:
