@@ -23,6 +23,7 @@ from rebalancer.plan_book import KeptPlans
 from rebalancer.plan_maker import MadePlan, PlanMaker
 from rebalancer.rebalance_settings import (
     BudgetOptions,
+    PlanningOptions,
     RebalanceMode,
     RebalanceOptions,
     TrustOptions,
@@ -65,7 +66,9 @@ class World:
         self.changes = changes
         self.tested = hot_cluster(hour=hour, size=8.0 * each, pods=pods_on_the_first_node(each=each))
         self.api = SmallCluster()
-        self.options = RebalanceOptions(mode=mode, budget=BudgetOptions(share=0.5), **options)
+        given = RebalanceOptions(mode=mode, budget=BudgetOptions(share=0.5), **options)
+        # Second thoughts about a plan take seconds, and how good it is matters nothing here.
+        self.options = with_constants(given, planning=PlanningOptions(improvement_effort=1))
         self.leads = True
         self.start()
 

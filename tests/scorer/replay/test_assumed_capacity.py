@@ -31,7 +31,7 @@ def test_rules_weigh_an_assumed_capacity_learned_before_the_window() -> None:
     history, recording = recorded()
     known = history.before(replay_window(history, None, 7).first_day)
     np.testing.assert_allclose(recording.capacity[:, DISK], assumed_capacities(known)[:, DISK])
-    assert recording.assumed_names() == ["disk"]
+    assert recording.assumed_names() == ["disk", "network", "log"]
     assert recording.assumed[:, DISK].all() and not recording.assumed[:, [CPU, MEMORY]].any()
     assert np.isnan(recording.known_capacity[:, DISK]).all()
     later = history.node_usage.copy()
