@@ -29,6 +29,7 @@ hours, `info` for the record. How to install the alerts, and what they need: [da
 First in most cases:
 
 ```console
+$ forecast-scheduler status                       # what is degraded, and what to do first
 $ curl -s "$SCORER/v1/status"                     # or $SCHEDULER: degradation level and why, ages, what fails
 $ kubectl -n forecast-scheduler get pods,events
 ```

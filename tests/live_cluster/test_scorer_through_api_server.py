@@ -1,18 +1,9 @@
-"""`nodes --scorer kubernetes`: with a kubeconfig alone, by the shipped rights.
-
-The API server sends proxied requests to no loopback address. So a small server in front of it does that hop: it asks
-the real API server about each proxied request, which says 403, or 503 for a Service without endpoints, and only then
-passes it on to the scorer, without Authorization, as the API server does.
-"""
+"""`nodes --scorer kubernetes`: with a kubeconfig alone, by the shipped rights."""
 
 from __future__ import annotations
 
 import json
-import re
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -30,46 +21,11 @@ from testing.processes.webhook_process import Api
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
 from testing.waiting import eventually
+from tests.live_cluster.proxy_hop import passing_on
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-_PROXIED = re.compile(r".*/services/http:forecast-scheduler-scorer:http/proxy(/.*)")
-
-
-@contextmanager
-def passing_on(plane: ControlPlane, scorer: str) -> Iterator[str]:
-    """The address of the server in front of the API server."""
-    pool = urllib3.PoolManager(ca_certs=str(plane.ca_file), retries=False)
-
-    class Handler(BaseHTTPRequestHandler):
-        def _pass_on(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
-            headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
-            answer = pool.request(self.command, plane.url + self.path, body=body, headers=headers)
-            if answer.status == 503 and (proxied := _PROXIED.match(self.path)):
-                assert b"no endpoints available" in answer.data
-                headers.pop("Authorization")
-                answer = pool.request(self.command, scorer + proxied[1], headers=headers)
-            self.send_response(answer.status)
-            self.send_header("Content-Length", str(len(answer.data)))
-            self.end_headers()
-            self.wfile.write(answer.data)
-
-        do_GET = do_POST = _pass_on  # noqa: N815 - names of http.server
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +56,10 @@ def kubeconfig(plane: ControlPlane, account: str, url: str) -> Path:
 def test_a_kubeconfig_with_the_shipped_role_is_enough(plane: ControlPlane, capfd: pytest.CaptureFixture[str]) -> None:
     of_scorer = kubeconfig(plane, "forecast-scheduler/forecast-scheduler-scorer", plane.url)
     access = KubernetesAccess(api_server_ask(api_client(of_scorer), 3.0))
-    with served(create_app(FakeScorer(5), access=access, hot=HOT_SHARE)) as scorer, passing_on(plane, scorer) as url:
+    with (
+        served(create_app(FakeScorer(5), access=access, hot=HOT_SHARE)) as scorer,
+        passing_on(plane, {"forecast-scheduler-scorer": scorer}) as url,
+    ):
         on_call, stranger = (str(kubeconfig(plane, f"default/{name}", url)) for name in ("on-call", "stranger"))
         asks = ["nodes", "--scorer", "kubernetes", "--top", "2", "-o", "json", "--kubeconfig"]
         assert eventually(lambda: run([*asks, on_call]) == 0), capfd.readouterr().err
