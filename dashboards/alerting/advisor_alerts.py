@@ -24,14 +24,15 @@ def advisor_alerts() -> list[Alert]:
             "their patches. Every process of ours that follows the cluster reports such pods; without any, "
             "kube-state-metrics, which does not know by which gate they are held.",
             action="Release all held pods with the first command; your kubeconfig must be allowed to patch pods. "
-            "Find out which part is down. If both run, their logs say why the API server refuses: rights, a "
+            "`status` says which part is down. If both run, their logs say why the API server refuses: rights, a "
             "policy, 429. `explain` names the gates of a pod that is still held: other controllers have their own.",
             commands=(
                 "forecast-scheduler advise --release",
+                "forecast-scheduler status",
                 "kubectl get pods -A --field-selector spec.nodeName=",
                 "forecast-scheduler explain shop/cart-7d9c5b6f4-x2x7p",
             ),
-            page="../../EMERGENCY.md",
+            page="../../EMERGENCY.md#pods-hang-in-schedulinggated",
         ),
         Alert(
             "ForecastUnadvised",

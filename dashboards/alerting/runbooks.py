@@ -37,6 +37,9 @@ $ kubectl -n forecast-scheduler get pods,events
 `$SCORER`, `$SCHEDULER`, `$REBALANCER` and `$PROMETHEUS` are addresses ([http-api.md](../use/http-api.md)). Add
 `-H "Authorization: Bearer $TOKEN"` for a service that asks for a token. The extender's logs and `/metrics` say the same
 as `/v1/status`. `python -m dashboards` writes this page.
+
+One cause raises one alert: what follows from it is silent for as long as it lasts. A part that never answered
+Prometheus raises none.
 """
 
 
