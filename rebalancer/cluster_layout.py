@@ -5,7 +5,7 @@ LiveTables --snapshot (under the lock)--> copies --lay_out--> Problem, and the n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
@@ -69,6 +69,16 @@ class TablesCopy:
     def begins(self) -> datetime:
         """Start of the first half hour, local."""
         return self.horizon.start_of(self.slots.start)
+
+    def with_errors(self, shifts: Mapping[str, Floats]) -> TablesCopy:
+        """Return the same with more live error on some nodes. shifts: (n_resources,) by name, base units"""
+        inputs = list(self.inputs)
+        for name, shift in shifts.items():
+            part, at = divmod(self.nodes.index(name), _NODES_AT_ONCE)
+            error = inputs[part].error.copy()
+            error[at] += shift
+            inputs[part] = replace(inputs[part], error=error)
+        return replace(self, inputs=tuple(inputs))
 
     def within(self, n_slots: int, ahead: int = 0) -> TablesCopy:
         """Return the same for so many half hours only. ahead: those that are left out before"""

@@ -38,6 +38,7 @@ from rebalancer.planning.problem import Budget
 from rebalancer.rebalance_settings import CostOptions, PlanningOptions
 from scorer.answers import Peak
 from scorer.highest_peak import peaks_of_nodes
+from scorer.node_now import measured_pods
 
 Lands = Callable[[PodInfo], str]
 """The node where a pod of the hot node would be placed now, other than that node; '' = none passes the filters."""
@@ -65,7 +66,7 @@ class ReliefMove:
 
     measured    : share of the source's capacity in use now, less what the moved pods are expected to use
     here, there : expected peaks of the next 24 hours of the source and of the target
-    used        : (n_resources,) what the pod is expected to use in the next half hour
+    used        : (n_resources,) what the pod uses now where it is measured, else what it is expected to use
     """
 
     pod: PodInfo
@@ -141,6 +142,8 @@ class ReliefMaker:
         zone = now.tzinfo if isinstance(now.tzinfo, ZoneInfo) else ZoneInfo("UTC")
         costs = {pod.uid: _by_eviction(cost) for pod, cost in self._maker.costs_of(pods, Occasion.at_once(now, zone))}
         measured, capacity = cluster.measured_usage()[row] - gone, cluster.capacity[row].copy()
+        of_pods = self._measured_pods(pods) if np.isfinite(measured).any() else {}
+        shifts: dict[str, Floats] = {}
         moved: list[ReliefMove] = []
         lands: dict[str, str] = {}
         first: Peak | None = None
@@ -150,6 +153,7 @@ class ReliefMaker:
                 copied = snapshot(self._tables, SLOTS_PER_DAY)
                 if copied is None:
                     raise InputError("there is no forecast: run `forecast-scheduler train`, and pass its --models")
+                copied = copied.with_errors(shifts)
                 used = measured - sum((one.used for one in moved), start=np.zeros(len(RESOURCES)))
                 here = _peak(copied, node)
                 share = _highest(used, capacity)
@@ -162,7 +166,12 @@ class ReliefMaker:
                 chosen = self._one_move(copied, node, costs, lands, {one.pod.uid for one in moved})
                 if chosen is None:
                     break
-                moved.append(chosen)
+                # What a pod uses beyond its forecast goes with it.
+                uses = of_pods.get(chosen.pod.uid, np.full(len(RESOURCES), np.nan))
+                beyond = np.nan_to_num(uses - chosen.used)
+                for name, sign in ((node, -1.0), (chosen.target, 1.0)):
+                    shifts[name] = shifts.get(name, np.zeros(len(RESOURCES))) + sign * beyond
+                moved.append(replace(chosen, used=chosen.used + beyond))
                 self._tables.put(Kind.PODS, replace(chosen.pod, node=chosen.target))
         finally:
             for one in reversed(moved):
@@ -185,6 +194,16 @@ class ReliefMaker:
                 if not pod.node and pod.nominated_node == node
             ),
         )
+
+    def _measured_pods(self, pods: Sequence[PodInfo]) -> dict[str, Floats]:
+        """Return what pods use now of the resources that make nodes hot, NaN = not measured: by UID, (n_resources,)."""
+        found: dict[str, Floats] = {}
+        for r in HOT_RESOURCES:
+            by_name, _ = measured_pods(self._tables, RESOURCES[r].name, pods)
+            for pod in pods:
+                if (value := by_name.get((pod.namespace, pod.name))) is not None:
+                    found.setdefault(pod.uid, np.full(len(RESOURCES), np.nan))[r] = value
+        return found
 
     def _is_hot(self, measured: float | None, peak: Peak | None) -> bool:
         expected = None if peak is None else peak.share

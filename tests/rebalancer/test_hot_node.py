@@ -125,3 +125,18 @@ def test_an_unknown_node_and_a_missing_forecast_are_one_sentence() -> None:
     bare = LiveScorer(hour=3.0, pods=[ready(pod_of(1, "a", "node-0"))], without_model=True)
     with pytest.raises(InputError, match="forecast-scheduler train"):
         ReliefMaker(bare.scorer.tables, maker_of(bare), HOT_SHARE, lambda pod: "", 1).relieve("node-0")
+
+
+def test_what_pods_use_beyond_their_forecast_goes_with_them() -> None:
+    tested = hot_cluster(size=40.0)
+    usage = np.zeros(len(RESOURCES))
+    usage[CPU] = 36.0
+    tested.measure({"node-0": usage, "node-1": np.zeros(len(RESOURCES))})
+    as_expected = _relief(tested)
+    tested.usage.of_pods = {("shop", pod.name): 3.0 for pod in pods_on_the_first_node() if pod.node == "node-0"}
+    known = _relief(tested)
+    assert known.moves and all(one.used[CPU] == pytest.approx(3.0) for one in known.moves)
+    assert known.moves[0].measured == pytest.approx((36.0 - 3.0) / 40.0)
+    assert len(known.moves) < len(as_expected.moves)  # each takes more away than its forecast
+    there, there_expected = known.moves[0].there, as_expected.moves[0].there
+    assert there is not None and there_expected is not None and there.expected > there_expected.expected
