@@ -157,12 +157,9 @@ class _Pods(Wire):
     items: list[_Pod]
 
 
-class _ServiceReference(Wire):
-    name: str = ""
-
-
 class _ClientConfig(Wire):
-    service: _ServiceReference | None = None
+    url: str | None = None
+    ca_bundle: bytes | None = None
 
 
 class _OneWebhook(Wire):
@@ -250,10 +247,9 @@ def lease_of(record: LeaseRecord) -> LeaseFacts:
 def webhook_of(body: bytes) -> Webhook:
     """Return our MutatingWebhookConfiguration."""
     hooks = msgspec.json.decode(body, type=_WebhookConfiguration).webhooks or []
-    return Webhook(
-        of_service=any(one.client_config.service is not None for one in hooks),
-        refuses=any(one.failure_policy == "Fail" for one in hooks),
-    )
+    by_url = next((one.client_config for one in hooks if one.client_config.url), _ClientConfig())
+    refuses = any(one.failure_policy == "Fail" for one in hooks)
+    return Webhook(refuses, by_url.url or "", by_url.ca_bundle or b"")
 
 
 def store_url_of(config_map: bytes) -> str:

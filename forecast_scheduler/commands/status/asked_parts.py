@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Final
+from urllib.parse import urljoin
 
 from kubernetes import client
 from prometheus_client.parser import text_string_to_metric_families
 
 from forecast_scheduler.commands.api_server_proxy import ProxiedService
 from forecast_scheduler.commands.status.answers import answer_of
-from forecast_scheduler.commands.status.facts import Sample, ServiceAnswer
+from forecast_scheduler.commands.status.facts import Sample, ServiceAnswer, Webhook
 from forecast_scheduler.settings.document import Settings
 from serving.remote_service import RemoteAddress, RemoteService
 from serving.server_settings import ServerOptions
@@ -53,9 +56,23 @@ def on_this_machine(settings: Settings, part: str, seconds: float) -> Ask:
     return ask
 
 
+def at_url(webhook: Webhook, seconds: float) -> Ask:
+    """Ask the webhook where its configuration has the API server ask it."""
+
+    def ask(path: str) -> bytes:
+        with tempfile.NamedTemporaryFile(suffix=".pem") as ca:
+            Path(ca.name).write_bytes(webhook.ca)
+            authority = Path(ca.name) if webhook.ca else None
+            address = RemoteAddress(urljoin(webhook.url, "/"), ca=authority, seconds=seconds)
+            with closing(RemoteService(address, "webhook")) as service:
+                return service.request("GET", path)
+
+    return ask
+
+
 def said_by(part: str, ask: Ask) -> ServiceAnswer | None:
-    """Return what a part says of itself; None of an extender, which says no more than that it is ready."""
-    if part == "extender":
+    """Return what a part says of itself; None of those that say no more than that they are ready."""
+    if part in ("extender", "webhook"):
         ask("/readyz")
         return None
     return answer_of(ask("/v1/status"))

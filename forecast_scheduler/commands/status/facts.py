@@ -101,10 +101,12 @@ class ServiceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """The MutatingWebhookConfiguration. of_service: it names our Service; refuses: its failurePolicy is Fail."""
+    """The MutatingWebhookConfiguration. refuses: its failurePolicy is Fail. url: it names, '' = it names our Service;
+    ca: what the certificate there is checked against (PEM)."""
 
-    of_service: bool
     refuses: bool
+    url: str = ""
+    ca: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class Facts:
     now      : unix seconds
     leases   : by the part that they are of
     pods     : of the namespace
-    answers  : by part; local: parts that run on this machine, where the namespace has none
+    answers  : by part; local: parts without a Deployment that answer, on this machine or at the webhook's URL
     """
 
     namespace: str

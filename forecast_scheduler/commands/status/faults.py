@@ -97,14 +97,12 @@ def _held(facts: Facts) -> Iterator[Fault]:
 
 
 def _refusing(facts: Facts, parts: Mapping[str, JudgedPart]) -> Iterator[Fault]:
-    if facts.webhook is None or not facts.webhook.of_service or facts.workloads is None:
-        return
-    if parts["webhook"].state in (PartState.RUNS, PartState.PARTLY):
+    if facts.webhook is None or facts.workloads is None or parts["webhook"].state in (PartState.RUNS, PartState.PARTLY):
         return
     delete = "kubectl delete mutatingwebhookconfiguration forecast-scheduler"
     if facts.webhook.refuses:
         yield Fault("the API server refuses new pods: no webhook answers, and its failurePolicy is Fail", delete)
-    elif parts["webhook"].state is not PartState.DOWN:
+    elif not facts.webhook.url and parts["webhook"].state is not PartState.DOWN:
         yield Fault("the API server asks a webhook that does not run, for every new pod", delete)
 
 

@@ -102,7 +102,7 @@ def _of_process(part: str, lease: LeaseFacts | None, facts: Facts) -> tuple[Part
             return PartState.DOWN, _why_not_alive(lease, facts.now)
         return PartState.RUNS, "a process, no Deployment"
     if part in facts.local:
-        return PartState.RUNS, "a process on this machine"
+        return PartState.RUNS, "a process, no Deployment"
     if lease is not None and facts.now - lease.renewed < _FORGOTTEN_SECONDS:
         return PartState.STOPPED, f"it gave its Lease back {age(facts.now - lease.renewed)} ago"
     return (PartState.UNKNOWN if facts.workloads is None else PartState.ABSENT), ""

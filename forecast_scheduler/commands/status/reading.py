@@ -27,6 +27,7 @@ from forecast_scheduler.commands.status.asked_parts import (
     THROUGH_PROXY,
     WITHOUT_LEASE,
     Ask,
+    at_url,
     metrics_of,
     on_this_machine,
     said_by,
@@ -151,7 +152,10 @@ class _Reader:
             ready = (part for part in THROUGH_PROXY if part in facts.workloads and facts.workloads[part].ready)
             return {part: through_proxy(self.api, part, _SECONDS) for part in ready}
         ours = {*WITHOUT_LEASE, *facts.leases} if facts.workloads is not None else ()
-        return {part: on_this_machine(self.settings, part, _SECONDS) for part in ON_THIS_MACHINE if part in ours}
+        asks = {part: on_this_machine(self.settings, part, _SECONDS) for part in ON_THIS_MACHINE if part in ours}
+        if facts.webhook is not None and facts.webhook.url:
+            asks["webhook"] = at_url(facts.webhook, _SECONDS)
+        return asks
 
     def _known(self, found: Mapping[str, Any], what: str) -> Any:
         """Return an answer; None = there is no such object, or it could not be read, which is noted."""

@@ -77,7 +77,7 @@ HEALTHY: Final = Facts(
     nightly=Nightly(IMAGE, "17 3 * * *", False, (job(),)),
     pods=(pod("advisor"),),
     leases={"advisor": lease()},
-    webhook=Webhook(of_service=True, refuses=False),
+    webhook=Webhook(refuses=False),
     held=(held(seconds=2.0),),
     answers={"scorer": answer()},
     store=Store(PROMETHEUS, "monitoring", answers=True),

@@ -165,12 +165,12 @@ def test_a_fault_is_named_with_its_command(facts: Facts, what: str, command: str
         ),
         replace(HEALTHY, alerts=(FiringAlert("ForecastHotSpotTonight", "critical", "5 nodes"),)),
         replace(HEALTHY, alerts=(FiringAlert("ForecastTrainFiguresMissing", "info", "none"),)),
-        # The API server asks a webhook by a URL: where that runs is not known here.
+        # The API server asks a webhook by a URL, as of `make cluster`, where none was started.
         replace(
             HEALTHY,
             workloads={"scorer": workload("scorer")},
             leases={},
-            webhook=Webhook(of_service=False, refuses=True),
+            webhook=Webhook(refuses=False, url="https://127.0.0.1:8443/mutate"),
         ),
     ],
 )  # fmt: skip
@@ -198,7 +198,7 @@ def test_the_cause_comes_before_its_effects() -> None:
 
 
 def test_a_webhook_that_is_down_is_first_taken_out_if_pods_are_refused_without_it() -> None:
-    refusing = replace(with_part(workload("webhook", ready=0)), webhook=Webhook(of_service=True, refuses=True))
+    refusing = replace(with_part(workload("webhook", ready=0)), webhook=Webhook(refuses=True))
     first, second = verdict_of(refusing).faults
     assert "refuses new pods" in first.what
     assert first.command == "kubectl delete mutatingwebhookconfiguration forecast-scheduler"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from typing import Any
@@ -10,9 +11,16 @@ import msgspec
 import pytest
 
 from forecast_scheduler.commands.status.answers import alerts_of, answer_of, samples_of, service_of_url
-from forecast_scheduler.commands.status.api_objects import jobs_of, nightly_of, pods_of, store_url_of, workloads_of
+from forecast_scheduler.commands.status.api_objects import (
+    jobs_of,
+    nightly_of,
+    pods_of,
+    store_url_of,
+    webhook_of,
+    workloads_of,
+)
 from forecast_scheduler.commands.status.at_once import NotRead, ask_all
-from forecast_scheduler.commands.status.facts import PARTS, TRAINER
+from forecast_scheduler.commands.status.facts import PARTS, TRAINER, Webhook
 from testing.processes.shipped_schedule import shipped
 from tests.scorer.service.fake_scorer import FakeScorer
 
@@ -145,3 +153,11 @@ def test_a_question_that_hangs_keeps_no_other_from_its_answer() -> None:
     assert isinstance(found["hangs"], NotRead) and isinstance(found["fails"], NotRead)
     assert str(found["fails"]) == "ValueError: no"
     assert found["answers"] == 1
+
+
+def test_the_webhook_of_a_configuration_is_asked_where_the_api_server_asks_it() -> None:
+    (shipped_one,) = manifests("MutatingWebhookConfiguration", "base/webhook/configuration.yaml")
+    assert webhook_of(json.dumps(shipped_one).encode()) == Webhook(refuses=False)
+    asked = {"url": "https://127.0.0.1:8443/mutate", "caBundle": base64.b64encode(b"PEM").decode()}
+    by_url = {"webhooks": [{"clientConfig": asked, "failurePolicy": "Fail"}]}
+    assert webhook_of(json.dumps(by_url).encode()) == Webhook(True, "https://127.0.0.1:8443/mutate", b"PEM")
