@@ -11,12 +11,16 @@ from base.local_hours import ChangeWindows
 from forecast.hot_share import HOT_SHARE
 from kube.objects.objects import PodInfo, PodPhase
 from rebalancer.plan_maker import PlanMaker, PlanSources
-from rebalancer.rebalance_settings import BudgetOptions, RebalanceOptions
+from rebalancer.rebalance_settings import BudgetOptions, PlanningOptions, RebalanceOptions
+from testing.constants import with_constants
 from tests.scorer.live_cluster import at, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
 NODES = ("node-0", "node-1", "node-2", "node-3")
-OPTIONS = RebalanceOptions(budget=BudgetOptions(share=0.5))
+NO_SECOND_THOUGHTS = PlanningOptions(improvement_effort=1)
+"""They take seconds, and how good a plan is matters only in tests/rebalancer/planning."""
+
+OPTIONS = with_constants(RebalanceOptions(budget=BudgetOptions(share=0.5)), planning=NO_SECOND_THOUGHTS)
 
 
 def ready(pod: PodInfo, hour: float = 3.0) -> PodInfo:

@@ -23,7 +23,6 @@ from rebalancer.plan_book import KeptPlans
 from rebalancer.plan_maker import MadePlan, PlanMaker
 from rebalancer.rebalance_settings import (
     BudgetOptions,
-    PlanningOptions,
     RebalanceMode,
     RebalanceOptions,
     TrustOptions,
@@ -32,7 +31,7 @@ from rebalancer.rebalance_settings import (
 from rebalancer.rebalancing import Rebalancing
 from testing.constants import with_constants
 from tests.rebalancer.execution.small_cluster import SmallCluster
-from tests.rebalancer.hot_cluster import NODES, hot_cluster, plan_sources, pods_on_the_first_node
+from tests.rebalancer.hot_cluster import NO_SECOND_THOUGHTS, NODES, hot_cluster, plan_sources, pods_on_the_first_node
 from tests.scorer.live_cluster import at
 from tests.scorer.scorer_at import LiveScorer
 
@@ -67,8 +66,7 @@ class World:
         self.tested = hot_cluster(hour=hour, size=8.0 * each, pods=pods_on_the_first_node(each=each))
         self.api = SmallCluster()
         given = RebalanceOptions(mode=mode, budget=BudgetOptions(share=0.5), **options)
-        # Second thoughts about a plan take seconds, and how good it is matters nothing here.
-        self.options = with_constants(given, planning=PlanningOptions(improvement_effort=1))
+        self.options = with_constants(given, planning=NO_SECOND_THOUGHTS)
         self.leads = True
         self.start()
 
