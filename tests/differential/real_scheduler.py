@@ -6,6 +6,7 @@ them before it looks at the first pod. Nothing is bound: the probe extender answ
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from typing import Self
 
 from kube.decoding.decoding import Kind
 from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.probe_extender import PROBE_ERROR, ProbeExtender
@@ -173,6 +175,8 @@ class RealScheduler:
             self._writer.patch(manifest, {"metadata": {"labels": dict.fromkeys(gone) | dict(labels)}})
 
     def _create_pods(self, pods: Sequence[Manifest]) -> None:
+        if kubernetes_version() < "1.36":  # whose API server refuses this action of a restart rule
+            pods = json.loads(json.dumps(pods).replace('"RestartAllContainers"', '"Restart"'))
         created = self._writer.create_many(pods)
         self._writer.create_many(claim for pod in created for claim in ephemeral_claims(pod))
 

@@ -31,6 +31,10 @@ from tests.differential.random_devices import EXTENDED, DeviceCluster, random_de
 from tests.differential.real_scheduler import RealScheduler
 from tests.profiles.gpu.dra.manifests import device, device_class, resource_slice
 
+pytestmark = pytest.mark.skipif(
+    kubernetes_version() < "1.36", reason="what these claims ask for is alpha and off in Kubernetes 1.35"
+)
+
 _RULES = kubernetes_version() >= "1.37"  # which does not serve DeviceTaintRules by default
 _WATCHED: dict[str, Watched[Any]] = {
     one.plural: one for one in (WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES, WATCHED_CLAIMS)
