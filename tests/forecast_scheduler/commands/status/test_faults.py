@@ -224,6 +224,13 @@ def test_figures_and_lines_say_the_same() -> None:
     assert "not installed: extender, schedule, rebalancer, autoscaler" in said
 
 
+def test_a_store_that_no_settings_name_is_said_to_be_unseen() -> None:
+    unnamed = replace(HEALTHY, store=None, samples=(), alerts=None)
+    assert "Prometheus: not looked at: the settings name none (prometheus.url)" in verdict_of(unnamed).lines()
+    refused = replace(unnamed, missing=(Missing("Prometheus", "403"),))
+    assert [line for line in verdict_of(refused).lines() if "Prometheus" in line] == ["not known: Prometheus: 403"]
+
+
 def test_nothing_is_installed_in_an_empty_namespace() -> None:
     assert not verdict_of(Facts("forecast-scheduler", NOW, workloads={})).is_installed
     # What could not be read may be there.
