@@ -25,12 +25,15 @@ from tests.dashboards.grafana_queries import (
     panel_queries,
     variable_queries,
 )
+from tests.dashboards.steady_cluster import FIRST_POD
 from tests.dashboards.steady_cluster import NODES as CLUSTER_NODES
 from tests.dashboards.world import World
 from tests.docs.pages import blocks, commands
 
 FOLDER = ROOT / "dashboards" / "grafana"
 NAMES = ("gpu-and-jobs", "model", "peaks", "scheduling")
+
+_SHOWN_POD: Final = "shop/cart-7d9c5b6f4-x2x7p"
 
 SHORT_SECONDS: Final = 1800
 """The world is young: what our processes say began minutes ago, and is only a point or two of the range shown first."""
@@ -134,6 +137,8 @@ def test_every_command_of_the_runbooks_answers(world: World, tmp_path: Path) -> 
             api.request("POST", path, manifest)
         for name in ("models", "policies.yaml"):
             (tmp_path / name).symlink_to(world.directory / name)
+        settings = {"models": {"location": "models"}, "prometheus": {"url": world.prometheus.url}}
+        (tmp_path / "settings.yaml").write_text(json.dumps(settings))
         (tmp_path / "kubectl").symlink_to(kubectl())
         given = {
             "PATH": f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -150,13 +155,17 @@ def test_every_command_of_the_runbooks_answers(world: World, tmp_path: Path) -> 
         runbooks = (ROOT / "docs" / "operate" / "alerts.md").read_text()
         lines = [line for block in blocks(runbooks) if block.language == "console" for line in commands(block)]
         assert len(lines) >= 15
-        for line in lines:
+        for line in (one.replace("worker-1", hottest).replace(_SHOWN_POD, "/".join(FIRST_POD)) for one in lines):
             done = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", line.replace("worker-1", hottest)],
+                ["bash", "-o", "pipefail", "-c", line],
                 cwd=tmp_path, env=os.environ | given | {"COLUMNS": "180"}, capture_output=True, text=True, timeout=120,
             )  # fmt: skip
             found_nothing = "| grep" in line and done.returncode == 1 and not done.stderr  # which is an answer
-            assert done.returncode == 0 or found_nothing, f"{line}: {done.stdout[-2000:]}{done.stderr}"
+            # `status` ends with 1 if something is degraded; here parts are not installed as deploy/ does it.
+            is_answer = done.returncode == 0 or (
+                done.returncode == 1 and "scheduler status" in line and not done.stderr
+            )
+            assert is_answer or found_nothing, f"{line}: {done.stdout[-2000:]}{done.stderr}"
             if "models list" in line:  # all four took up the newer model
                 assert re.search(r"\* \S+ .* extender 1, rebalancer 1, schedule 1, scorer 1 ", done.stdout), done.stdout
             assert not line.startswith("curl") or isinstance(json.loads(done.stdout), dict), line
