@@ -302,9 +302,13 @@ class ReadFile(StateSource):
 
 
 def _store(settings: Settings, inputs: Inputs) -> MetricsStore | None:
-    """The store that measures the cluster; that of a cluster file is not looked for."""
-    if inputs.cluster is not None:
-        return named_store(settings, inputs.prometheus)
+    """The store that measures the cluster; that of a cluster file is not looked for. Raises InputError."""
+    if (named := named_store(settings, inputs.prometheus)) is not None or inputs.cluster is not None:
+        return named
+    from kube.client.kubernetes_client import api_client, check_access
+
+    # A cluster that cannot be read at all is one error, not a store in vain before it.
+    check_access(api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig))
     return store_if_any(settings, inputs.prometheus, inputs.kubeconfig)
 
 
