@@ -12,7 +12,7 @@ from rich.text import Text
 from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from cluster.degradation import Level
 from cluster.predicted.node_load import NEXT_24_HOURS
-from forecast_scheduler.reports.table_format import amount, plain, short_duration, titled_table
+from forecast_scheduler.reports.table_format import amount, plain, printable, short_duration, titled_table
 from scorer.answers import NodeReport, Nodes, NodeSummary, Peak, PodOnNode
 from scorer.highest_peak import bound_share, clock, peak_words
 from scorer.load_scale import FULL_SHARE, UNKNOWN, percent
@@ -71,8 +71,8 @@ def node_lines(report: NodeReport) -> Iterator[str]:
     yield from report.notes
     if any(one.better is not None for one in report.largest):
         yield (
-            "nothing is moved: a pod may go where its constraints and requests allow, and its controller makes it anew "
-            "after a deletion; check spread and affinity with `forecast-scheduler explain`"
+            "nothing is moved, and each pod is looked at alone; `forecast-scheduler relieve` says which together make "
+            f"{printable(report.name)} cool, where they land, and the commands"
         )
 
 
