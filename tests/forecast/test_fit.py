@@ -12,6 +12,7 @@ import pytest
 from base.errors import InputError, NotEnoughHistory
 from forecast.calendar import Calendar
 from forecast.fit import fit
+from forecast.history import History
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.model_artefact import artefact_of
 from forecast.resources import CPU, MEMORY
@@ -41,6 +42,29 @@ def eventful() -> PeakModel:
     usage[6], replicas[6] = np.nan, 0
     usage[7, :, :25], replicas[7, :25] = np.nan, 0
     return fit(replace(history, replicas=replicas, usage_per_pod=usage))
+
+
+def two_nights() -> History:
+    """A history with one night more than `first_night` knows."""
+    return synthetic_history(n_services=3, n_days=17)
+
+
+@lru_cache(maxsize=1)
+def first_night() -> PeakModel:
+    """The model of the night before last."""
+    return fit(two_nights().before(16))
+
+
+@lru_cache(maxsize=1)
+def next_night() -> PeakModel:
+    """The model of last night, that knows the one before."""
+    return fit(two_nights(), previous=first_night())
+
+
+@lru_cache(maxsize=1)
+def fresh() -> PeakModel:
+    """The model of last night, that knows no other."""
+    return fit(two_nights())
 
 
 def tomorrow(model: PeakModel) -> np.ndarray:
@@ -140,26 +164,22 @@ def test_no_history_is_refused_with_the_way_out() -> None:
 
 
 def test_the_future_cannot_reach_a_model_fitted_before_it() -> None:
-    history = synthetic_history(n_services=3)
+    history = two_nights()
     other = replace(history, usage_per_pod=history.usage_per_pod.copy(), node_usage=history.node_usage.copy())
-    other.usage_per_pod[:, :, 20:] *= 7
-    other.node_usage[:, :, 20:] *= 7
-    assert_same(fit(history.before(20)), fit(other.before(20)))
+    other.usage_per_pod[:, :, 16:] *= 7
+    other.node_usage[:, :, 16:] *= 7
+    assert_same(first_night(), fit(other.before(16)))
 
 
 def test_a_fit_is_deterministic_and_leaves_its_input_alone() -> None:
-    history = synthetic_history(n_services=3, n_days=16)
+    history = two_nights()
     before = history.usage_per_pod.copy()
-    assert_same(fit(history), fit(history))
+    assert_same(fit(history), fresh())
     np.testing.assert_array_equal(before, history.usage_per_pod)
 
 
 def test_the_next_night_keeps_most_predictors_and_comes_to_a_similar_forecast() -> None:
-    history = synthetic_history(n_services=3, n_days=17)
-    first = fit(history.before(16))
-    again = fit(history, previous=first)
-    fresh = fit(history)
-    np.testing.assert_allclose(tomorrow(again), tomorrow(fresh), rtol=0.15)
+    np.testing.assert_allclose(tomorrow(next_night()), tomorrow(fresh()), rtol=0.15)
 
 
 def assert_same(one: PeakModel, other: PeakModel) -> None:
@@ -193,8 +213,7 @@ def test_the_days_around_a_holiday_are_placed_for_as_ordinary_days() -> None:
 
 
 def test_weights_of_the_night_before_are_matched_by_the_names_of_the_predictors() -> None:
-    history = synthetic_history(n_services=3, n_days=15)
-    first = fit(history.before(14))
+    first = first_night()
     names = first.info["predictors"]
     turned = replace(
         first,
@@ -202,9 +221,9 @@ def test_weights_of_the_night_before_are_matched_by_the_names_of_the_predictors(
         info={**first.info, "predictors": names[::-1]},
     )
     unknown = replace(first, info={**first.info, "predictors": ["oracle", *names[1:]]})
-    again, of_turned, of_unknown = (fit(history, previous=model) for model in (first, turned, unknown))
-    np.testing.assert_array_equal(again.usage_dated, of_turned.usage_dated)
-    np.testing.assert_array_equal(of_unknown.usage_dated, fit(history).usage_dated)
+    of_turned, of_unknown = (fit(two_nights(), previous=model) for model in (turned, unknown))
+    np.testing.assert_array_equal(next_night().usage_dated, of_turned.usage_dated)
+    np.testing.assert_array_equal(of_unknown.usage_dated, fresh().usage_dated)
 
 
 def test_a_history_without_one_measured_value_is_refused() -> None:
