@@ -90,11 +90,14 @@ def asked_scheduler(
         key: value if isinstance(value, str) else f"{value:g}" for key, value in query.items() if value is not None
     }
     started = f"forecast-scheduler schedule{profile and f' --profile {profile}'}"
-    missing = f"does not run the profile {profile}: start it with --profile {profile}, or name it in schedule.profiles"
+    missing = (
+        f"answered 404: it does not run the profile {profile}, or the URL is no scheduler's: start it with --profile "
+        f"{profile}, or name it in schedule.profiles"
+    )
     if enabled_by:
         missing = (
-            f"does not run the profile {profile}, or {enabled_by} is not set there: set it, and start it with "
-            f"--profile {profile}"
+            f"answered 404: it does not run the profile {profile}, or {enabled_by} is not set there: set it, and start "
+            f"it with --profile {profile}"
         )
     way_out, missing = f"name a running `{started}` with --server URL", missing if profile else ""
     plan = asked_server(service, path, given, body, name="scheduler", way_out=way_out, missing=missing)

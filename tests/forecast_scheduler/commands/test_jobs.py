@@ -63,7 +63,7 @@ def test_a_scheduler_without_the_profile_is_told_what_it_lacks(capfd: pytest.Cap
     with served(assembled("test", service, [], describe)) as url:
         assert run(["jobs", "--server", url]) == 2
         said = capfd.readouterr().err
-        assert f"{url} does not run the profile job: start it with --profile job, or name it in schedule.prof" in said
+        assert f"{url} answered 404: it does not run the profile job" in said and "schedule.profiles" in said
         assert run(["tide", "--server", url]) == 2
         said = capfd.readouterr().err
         assert "does not run the profile gpu, or schedule.gpu.tide.enabled is not set there" in said
