@@ -9,7 +9,8 @@ from base.errors import InputError
 from forecast_scheduler.settings.document import Settings
 from trainer.prometheus.metrics_store import MetricsStore
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("forecast_scheduler.discovery")
+"""The one whose INFO commands show, too (shell.py)."""
 
 
 def named_store(settings: Settings, url: str | None) -> MetricsStore | None:
@@ -43,5 +44,5 @@ def store_if_any(settings: Settings, url: str | None, kubeconfig: Path | None) -
     try:
         return find_store(settings.prometheus, kubeconfig or settings.kubernetes.kubeconfig)
     except NoStoreFound as error:
-        logger.warning("usage is not measured: %s", error)
+        logger.info("usage is not measured: %s", error)  # no fault: all works by the forecast alone
         return None
