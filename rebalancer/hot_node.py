@@ -46,7 +46,7 @@ Lands = Callable[[PodInfo], str]
 _ONE_MOVE: Final = PlanningOptions(least_gain=0.0, exchanges_looked_at=0, chains_looked_at=0, improvement_effort=0.0)
 """A person has decided to act: any gain counts, and moves are made one after the other."""
 
-_NO_SERVICE: Final = "a second replica must start first: the rebalancer moves it, an eviction would end the service"
+NO_SERVICE: Final = "a second replica must start first: the rebalancer moves it, an eviction would end the service"
 
 
 class ReliefCosts(CostOptions):
@@ -250,7 +250,7 @@ def _pods_on(cluster: AssumingCluster, node: str) -> list[PodInfo]:
 
 def _by_eviction(cost: MoveCost) -> MoveCost:
     """The cost of an eviction: a pod that moves by surge only may not be evicted."""
-    return MoveCost(math.inf, _NO_SERVICE) if cost.by_surge else cost
+    return MoveCost(math.inf, NO_SERVICE) if cost.by_surge else cost
 
 
 def _used(copied: TablesCopy, pod: int) -> Floats:

@@ -1,7 +1,8 @@
 """Carries a relief out: cordon the node, evict one pod after the other, wait for each replacement, uncordon it.
 
-It ends when the node is cool, when nothing more helps, at the first replacement that is not ready in time, and at
-Ctrl-C; the node is uncordoned in each of these cases. What it evicts is what the relief named, or less.
+It ends when the node is cool, when nothing more helps, at the first replacement that is not ready in time, at the first
+eviction of which it is not known what became of it, and at Ctrl-C; the node is uncordoned in each of these cases. What
+it evicts is what the relief named, or less.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.relieve.relieve_node import Relieving
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import change_windows
-from kube.client.eviction import Evicted, api_server_evict
+from kube.client.eviction import Evict, Evicted, api_server_evict
 from kube.client.kubernetes_client import api_client, send
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
-from rebalancer.hot_node import HotNodeRelief
+from rebalancer.hot_node import NO_SERVICE, HotNodeRelief, ReliefMove
+from rebalancer.plan_maker import PlanMaker
 from scorer.highest_peak import share_of
 from scorer.load_scale import percent
 
@@ -53,32 +55,37 @@ def carry_out(
         _cordon(api, relief.node, cordoned=True)
         say(f"cordoned {relief.node}")
     try:
-        _evict_one_by_one(relieving, relief, settings, api, say)
+        evict_one_by_one(relieving, relief, settings, api_server_evict(api), say)
     finally:
         if not was_cordoned:
             _cordon(api, relief.node, cordoned=False)
             say(f"uncordoned {relief.node}")
 
 
-def _evict_one_by_one(
-    relieving: Relieving, relief: HotNodeRelief, settings: Settings, api: client.ApiClient, say: Callable[[str], None]
+def evict_one_by_one(
+    relieving: Relieving, relief: HotNodeRelief, settings: Settings, evict: Evict, say: Callable[[str], None]
 ) -> None:
+    """Evict the pods of a relief, each after the replacement of the one before is ready."""
     tables, maker = relieving.planning.scorer.tables, relieving.planning.maker
-    evict, deadline = api_server_evict(api), settings.rebalance.execution.ready_deadline
+    deadline = settings.rebalance.execution.ready_deadline
     gone: list[tuple[float, Floats]] = []
     for move in relief.moves:
         name = f"{move.pod.namespace}/{move.pod.name}"
         if gone and not _look(relieving, relief.node, gone, settings).is_hot:
             say(f"{relief.node} is under {percent(settings.hot_share)}: {name} need not move any more")
             break
-        if why := maker.hindrance(move.pod.uid):
+        if why := _hindrance(maker, move):
             say(f"{name} stays: {why}")
             continue
         known = _pods_of(tables, move.service)
         found = evict(move.pod)
-        if found.outcome is not Evicted.GOING:
+        if found.outcome is Evicted.REFUSED:
             say(f"{name} stays: {found.why or found.outcome.value}")
             continue
+        if found.outcome is not Evicted.GOING:
+            became = "may have been evicted" if found.outcome is Evicted.UNKNOWN else "stays"
+            say(f"{name} {became}: {found.why}: nothing more is evicted")
+            break
         gone.append((time.time(), move.used))
         say(f"evicted {name}")
         came = _replacement(tables, move.service, known, deadline)
@@ -92,6 +99,17 @@ def _evict_one_by_one(
         f"{len(gone)} pods were moved: {relief.node} has an expected peak of {percent(share_of(now.peak))} in the next "
         f"24 hours, and uses {percent(now.measured)} now"
     )
+
+
+def _hindrance(maker: PlanMaker, move: ReliefMove) -> str:
+    """Return why a pod must not be evicted any more, as things are now; '' = it may."""
+
+    def of_replicas(replicas: int | None) -> str:
+        if replicas is None:
+            return "it is gone"
+        return NO_SERVICE if replicas <= 1 and not move.service.runs_to_completion else ""
+
+    return maker.hindrance(move.pod.uid, of_replicas)
 
 
 def _look(relieving: Relieving, node: str, gone: Sequence[tuple[float, Floats]], settings: Settings) -> HotNodeRelief:
@@ -126,5 +144,7 @@ def _cordon(api: client.ApiClient, node: str, *, cordoned: bool) -> None:
     path = f"/api/v1/nodes/{quote(node, safe='')}"
     answer = send(api, "PATCH", path, body, content_type=MERGE, seconds=_REQUEST_SECONDS)
     if not answer.is_success:
+        if cordoned and answer.why_none:
+            raise InputError(f"{node} may be cordoned: {answer.text}; no pod was evicted: type kubectl uncordon {node}")
         verb = "cordon" if cordoned else "uncordon"
         raise InputError(f"{node} was not {verb}ed: {answer.text}; type kubectl {verb} {node}")

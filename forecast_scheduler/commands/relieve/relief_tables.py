@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,7 @@ from msgspec import Struct
 from rich.table import Table
 
 from forecast_scheduler.reports.table_format import Column, printable, table_of
-from kube.client.eviction import eviction_path
+from kube.client.eviction import eviction_body, eviction_path
 from kube.client.pod_writes import PodIdentity
 from rebalancer.hot_node import HotNodeRelief, Rollout
 from scorer.answers import Peak
@@ -144,7 +143,8 @@ def relief_lines(relief: HotNodeRelief, hot: float, placed_by: Iterable[str], *,
         return
     yield "nothing was moved. Type, and wait before each next pod until the replacement is ready:"
     yield from (f"  {one}" for one in commands(relief))
-    yield "or type this command again with --apply, which does the same and stops once the node is cool"
+    pause = ", but pauses no rollout," if relief.rollouts else ""
+    yield f"or type this command again with --apply, which does the same{pause} and stops once the node is cool"
 
 
 def _outcome(relief: HotNodeRelief, hot: float) -> Iterator[str]:
@@ -174,10 +174,10 @@ def commands(relief: HotNodeRelief) -> Iterator[str]:
 
 
 def eviction_command(pod: PodIdentity) -> str:
-    """Return the kubectl command that evicts a pod as its disruption budgets allow."""
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name, "namespace": pod.namespace}}
-    text = json.dumps(body, separators=(",", ":"))
-    return f"echo {shlex.quote(text)} | kubectl create --raw {shlex.quote(eviction_path(pod))} -f -"
+    """Return the kubectl command that evicts a pod, and no later one of its name, as its disruption budgets allow."""
+    return (
+        f"echo {shlex.quote(eviction_body(pod).decode())} | kubectl create --raw {shlex.quote(eviction_path(pod))} -f -"
+    )
 
 
 def _pause(rollout: Rollout) -> str:

@@ -48,6 +48,7 @@ def test_an_eviction_is_typed_as_the_api_server_takes_it() -> None:
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": "o'clock", "namespace": "shop"},
+        "deleteOptions": {"preconditions": {"uid": pod_of(1, "o'clock", "node-0").uid}},
     }
     assert create.startswith("kubectl create --raw ") and create.endswith("/eviction -f -")
 
