@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
-from dashboards.alerting.causes import JOB, USELESS_SECONDS, gone_store, old_model, unheard, unless, unready
+from dashboards.alerting.causes import JOB, USELESS_SECONDS, cannot_read, gone_store, old_model, unless
 
 _PROCESS: Final = f"by ({JOB})"
-_OF_A_CAUSE: Final = unless(JOB, unheard(), unready())
-"""A part that cannot read the cluster has an alert for that alone."""
 
 
 def autoscaling_alerts() -> list[Alert]:
@@ -19,7 +17,7 @@ def autoscaling_alerts() -> list[Alert]:
             "ForecastAutoscaleHeldUp",
             Severity.WARNING,
             f"max {_PROCESS} (max_over_time(forecast_autoscale_held_up[10m])) > 0"
-            f"{unless('cluster', gone_store())}{_OF_A_CAUSE}",
+            f"{unless('cluster', gone_store())}{cannot_read()}",
             "15m",
             "{{ $labels.job }}: the autoscaler has not been able to go on for 15 minutes",
             "Prometheus does not say what pods use, or the API server refuses requests. Autoscalers go on by their "
@@ -31,7 +29,7 @@ def autoscaling_alerts() -> list[Alert]:
             "ForecastAutoscaleNoForecast",
             Severity.WARNING,
             f"max {_PROCESS} (forecast_autoscale_has_forecast) == 0"
-            f"{unless('cluster', old_model(limit=USELESS_SECONDS))}{_OF_A_CAUSE}",
+            f"{unless('cluster', old_model(limit=USELESS_SECONDS))}{cannot_read()}",
             "30m",
             "{{ $labels.job }}: the autoscaler has had no forecast for 30 minutes",
             "Without a model, buffers, marks and resizes are taken back. If the cluster is not seen, they "
@@ -43,7 +41,7 @@ def autoscaling_alerts() -> list[Alert]:
             Severity.WARNING,
             # A replica in which something may be written has the second series.
             f"max {_PROCESS} (forecast_autoscale_leading) == 0 and on (cluster, job) "
-            f"count {_PROCESS} (forecast_autoscale_acting){_OF_A_CAUSE}",
+            f"count {_PROCESS} (forecast_autoscale_acting){cannot_read()}",
             "10m",
             "{{ $labels.job }}: no replica writes buffers, marks or requests",
             "What was written stays: marks keep nodes, and requests of pods stay low or high.",

@@ -129,9 +129,27 @@ def unheard(by: str = JOB) -> str:
     return f"max by ({by}) (forecast_cluster_state_age_seconds) > {_UNHEARD_SECONDS}"
 
 
+def silent_api(by: str = JOB) -> str:
+    """None of the processes hears anything of the API server."""
+    return f"min by ({by}) (forecast_cluster_state_age_seconds) > {_UNHEARD_SECONDS}"
+
+
 def unready(by: str = JOB) -> str:
-    """Replicas that have not read the cluster yet."""
-    return f"count by ({by}) (forecast_ready == 0)"
+    """None of the processes has read the cluster yet."""
+    return f"max by ({by}) (forecast_ready) == 0"
+
+
+def cannot_read() -> str:
+    """End of an expression about parts: where no replica can read the cluster, which has an alert of its own.
+
+    One of several that cannot explains nothing of what the others do: compare single replicas by `deaf_replica`.
+    """
+    return unless(JOB, silent_api(), unready())
+
+
+def deaf_replica() -> str:
+    """End of an expression about replicas: where one cannot read the cluster."""
+    return unless(REPLICA, unheard(REPLICA), unready(REPLICA))
 
 
 def down() -> str:

@@ -11,16 +11,18 @@ from dashboards.alerting.alert import Alert, Severity
 from dashboards.alerting.causes import (
     JOB,
     OLD_SECONDS,
+    REPLICA,
     USELESS_SECONDS,
+    deaf_replica,
     failed_night,
     held_pods,
     named,
     old_model,
     refused_model,
+    silent_api,
     unheard,
     unless,
     unmeasured,
-    unready,
 )
 from dashboards.alerting.peaks import THREE_DAYS
 from scorer.load_scale import FULL_SHARE
@@ -66,6 +68,7 @@ def forecast_alerts(hot: float) -> list[Alert]:
     pods = f'max {_PROCESS} (forecast_cluster_objects{{kind="pods"}})'
     many = f"{unknown} / {pods} > {_UNKNOWN} and max {_PROCESS} (forecast_degradation_level) < 3"
     refused, drift = "forecast_model_refused == 1", "forecast_self_check_drift > 0"
+    not_ready = f"forecast_ready == 0{unless(REPLICA, unheard(REPLICA))}"
     return [
         *_hot_spots(hot),
         *(
@@ -134,9 +137,9 @@ def forecast_alerts(hot: float) -> list[Alert]:
                 lasting,
                 f"Degradation level {{{{ $value }}}} in {named(_degraded(above))}",
                 meaning,
-                action="Neither an old model, missing usage nor a lost API server is the cause: those have alerts of "
-                "their own. Level 1: see ForecastUsageStale. Level 3: no model was ever published where the service "
-                "looks (`models.location`).",
+                action="Neither an old model nor a lost API server is the cause, of level 1 no missing usage either: "
+                "those have alerts of their own. Level 3: no model was ever published where the service looks "
+                "(`models.location`).",
             )
             for severity, above, lasting, meaning in (
                 (
@@ -156,9 +159,9 @@ def forecast_alerts(hot: float) -> list[Alert]:
         Alert(
             "ForecastNotReady",
             Severity.CRITICAL,
-            f"{unready('cluster')}{unless('cluster', unheard('cluster'))}",
+            f"count by (cluster) ({not_ready}){unless('cluster', silent_api('cluster'))}",
             "10m",
-            f"{_REPLICAS} of {named('forecast_ready == 0')} did not read the cluster",
+            f"{_REPLICAS} of {named(not_ready)} did not read the cluster",
             "These processes have no complete list of nodes and pods yet. They score and place nothing; an extender is "
             "neutral, so kube-scheduler goes on by itself.",
             action="Read the log: `list or watch of ...: 403` is a missing right, 404 a definition that is not "
@@ -214,9 +217,10 @@ def forecast_alerts(hot: float) -> list[Alert]:
 
 
 def _degraded(above: int) -> str:
-    """Parts at a higher level than this, none of whose usual causes has an alert of its own."""
-    causes = (old_model(JOB), unmeasured(JOB), unheard(), unready())
-    return f"max {_PROCESS} (forecast_degradation_level) > {above}{unless(JOB, *causes)}"
+    """Parts of which a replica is at a higher level than this by no cause that has an alert of its own."""
+    # Missing usage makes no higher level than 1 (cluster/degradation.py): it explains none without a model.
+    causes = (old_model(REPLICA), *([] if above else [unmeasured(REPLICA)]))
+    return f"max {_PROCESS} (forecast_degradation_level > {above}{unless(REPLICA, *causes)}{deaf_replica()})"
 
 
 def _hot_spots(hot: float) -> list[Alert]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
-from dashboards.alerting.causes import JOB, REPLICA, named, unheard, unless, unready
+from dashboards.alerting.causes import JOB, REPLICA, cannot_read, deaf_replica, named, unless
 
 _STALLED_SECONDS: Final = 60
 """The loop goes round every second, a cycle with preemption takes seconds at most; /healthz has the same limit."""
@@ -29,9 +29,6 @@ _DAY: Final = 86400
 
 _PROCESS: Final = f"by ({JOB})"
 _REPLICA: Final = f"({REPLICA})"
-_OF_A_CAUSE: Final = unless(JOB, unheard(), unready())
-"""A part that cannot read the cluster has an alert for that alone."""
-
 _PLACES: Final = f"on {_REPLICA} (forecast_leader == 1 or forecast_shards_owned > 0)"
 """The replica that leads; where replicas share the nodes, all that own some."""
 
@@ -52,7 +49,7 @@ def _loops() -> list[Alert]:
             "ForecastQueueStuck",
             Severity.CRITICAL,
             f'sum {_PROCESS} (sum by {_REPLICA} (forecast_pending_pods{{queue="active"}}) > 0'
-            f" and {_PLACES} unless on {_REPLICA} {tried}){unless(JOB, stalled)}{_OF_A_CAUSE}",
+            f" and {_PLACES} unless on {_REPLICA} {tried}{deaf_replica()}){unless(JOB, stalled)}",
             "5m",
             "{{ $labels.job }}: {{ $value }} pods are ready to be scheduled and none was tried for ten minutes",
             "Pods are ready, this replica places pods, and no attempt has ended for ten minutes. No pod that names "
@@ -77,7 +74,7 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastNoLeader",
             Severity.CRITICAL,
-            f"max {_PROCESS} (forecast_leader) == 0{_OF_A_CAUSE}",
+            f"max {_PROCESS} (forecast_leader) == 0{cannot_read()}",
             # Longer than it takes to find out that the API server is silent: the Leases end long before.
             "5m",
             "{{ $labels.job }}: no replica schedules",
@@ -89,7 +86,7 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastShardsFree",
             Severity.CRITICAL,
-            f"min {_PROCESS} (forecast_shards_free) > 0{_OF_A_CAUSE}",
+            f"min {_PROCESS} (forecast_shards_free) > 0{cannot_read()}",
             "5m",
             "{{ $labels.job }}: {{ $value }} shards of nodes have no owner",
             "No replica places pods on the nodes of these shards. After an owner's death that is normal for the "
@@ -105,7 +102,7 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastShardTrouble",
             Severity.WARNING,
-            f"count {_PROCESS} (forecast_shard_trouble > 0){unless(JOB, stalled)}{_OF_A_CAUSE}",
+            f"count {_PROCESS} (forecast_shard_trouble > 0{deaf_replica()}){unless(JOB, stalled)}",
             "5m",
             "{{ $labels.job }}: {{ $value }} replica{{ if ne $value 1.0 }}s own{{ else }} owns{{ end }} no nodes",
             "A replica must own no nodes: its loop hangs, its watch lags, it cannot read the Leases, or its "
@@ -128,7 +125,7 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastSchedulingErrors",
             Severity.WARNING,
-            f"{failed} / {attempts} > {_ERRORS}{_OF_A_CAUSE}",
+            f"{failed} / {attempts} > {_ERRORS}{cannot_read()}",
             "15m",
             "{{ $labels.job }}: {{ $value | humanizePercentage }} of scheduling attempts end with an error",
             "More than one attempt in twenty fails, and not for want of room. The pods are tried again.",
@@ -138,8 +135,8 @@ def _loops() -> list[Alert]:
         Alert(
             "ForecastWatchBehind",
             Severity.WARNING,
-            f"max {_PROCESS} (forecast_assumed_pods > 0 and on {_REPLICA} forecast_bindings_in_flight == 0)"
-            f"{_OF_A_CAUSE}",
+            f"max {_PROCESS} (forecast_assumed_pods > 0 and on {_REPLICA} forecast_bindings_in_flight == 0"
+            f"{deaf_replica()})",
             "15m",
             "{{ $labels.job }}: {{ $value }} pods were bound long ago and the watch does not show it",
             "Pods were bound a quarter of an hour ago and the watch does not show it. Their nodes count as full "
@@ -181,7 +178,7 @@ def _extender() -> list[Alert]:
         Alert(
             "ForecastExtenderNeutral",
             Severity.WARNING,
-            f"{neutral} / {requests} > {_NEUTRAL}{_OF_A_CAUSE}",
+            f"{neutral} / {requests} > {_NEUTRAL}{cannot_read()}",
             "10m",
             "{{ $labels.job }}: {{ $value | humanizePercentage }} of answers to kube-scheduler were neutral",
             "The extender was late, not ready, or failed. kube-scheduler goes on by itself and places these pods "

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
-from dashboards.alerting.causes import JOB, REPLICA, unheard, unless, unready
+from dashboards.alerting.causes import JOB, REPLICA, cannot_read
 
 _PROCESS: Final = f"by ({JOB})"
 _REPLICA: Final = f"({REPLICA})"
-_OF_A_CAUSE: Final = unless(JOB, unheard(), unready())
-"""A part that cannot read the cluster has an alert for that alone."""
 
 
 def rebalancing_alerts() -> list[Alert]:
@@ -51,7 +49,7 @@ def rebalancing_alerts() -> list[Alert]:
             "ForecastRebalanceHeldUp",
             Severity.WARNING,
             # A move that the API server refuses ends, and the next one begins without trouble.
-            f"max {_PROCESS} (max_over_time(forecast_rebalance_held_up[10m])) > 0{_OF_A_CAUSE}",
+            f"max {_PROCESS} (max_over_time(forecast_rebalance_held_up[10m])) > 0{cannot_read()}",
             "15m",
             "{{ $labels.job }}: the rebalancer has not been able to go on for 15 minutes",
             "The API server refuses requests or does not answer. A move under way waits, or ends without effect.",
@@ -62,7 +60,7 @@ def rebalancing_alerts() -> list[Alert]:
         Alert(
             "ForecastRebalanceNoLeader",
             Severity.WARNING,
-            f"max {_PROCESS} (forecast_rebalance_leading) == 0 and on (cluster, job) {acts}{_OF_A_CAUSE}",
+            f"max {_PROCESS} (forecast_rebalance_leading) == 0 and on (cluster, job) {acts}{cannot_read()}",
             "10m",
             "{{ $labels.job }}: no replica plans or moves",
             "No night is planned and a move under way waits: no replica holds the Lease, or its holder has not "

@@ -210,6 +210,14 @@ _FORECAST = (
         labels={},
         at=40,
     ),
+    Scene(
+        "ForecastDegraded",
+        "placed by requests, and usage is missing as well, which is another cause",
+        (*_of_scorer("forecast_degradation_level", 3), *_of_scorer("forecast_usage_age_seconds", 660)),
+        {CRITICAL: "Degradation level 3 in forecast-scheduler-scorer"},
+        labels={},
+        at=40,
+    ),
     Scene("ForecastDegraded", "fresh", _of_scorer("forecast_degradation_level", 0, 0), at=40),
     Scene(
         "ForecastNotReady",
@@ -217,6 +225,22 @@ _FORECAST = (
         _of_scorer("forecast_ready", 0, 1),
         {CRITICAL: "1 replica of forecast-scheduler-scorer did not read the cluster"},
         labels={},
+    ),
+    Scene(
+        "ForecastNotReady",
+        "a list does not end, and another part has lost the API server",
+        (
+            *_of_scorer("forecast_ready", 0),
+            *_of_scorer("forecast_cluster_state_age_seconds", 5),
+            steady("forecast_cluster_state_age_seconds", 300, **EXTENDER),
+        ),
+        {CRITICAL: "1 replica of forecast-scheduler-scorer did not read the cluster"},
+        labels={},
+    ),
+    Scene(
+        "ForecastNotReady",
+        "no part hears of the API server, which has an alert",
+        (*_of_scorer("forecast_ready", 0), steady("forecast_cluster_state_age_seconds", 300, **EXTENDER)),
     ),
     Scene("ForecastNotReady", "all was read", _of_scorer("forecast_ready", 1, 1)),
     Scene(
@@ -310,6 +334,17 @@ _LOOPS = (
         _loop(3, 0),
         {CRITICAL: "forecast-scheduler-schedule: 3 pods are ready to be scheduled and none was tried for ten minutes"},
     ),
+    Scene(
+        "ForecastQueueStuck",
+        "the leader takes none, and another replica has not read the cluster",
+        (*_loop(3, 0), steady("forecast_ready", 1, **LOOP), steady("forecast_ready", 0, **LOOP_JOB, instance="b")),
+        {CRITICAL: "forecast-scheduler-schedule: 3 pods are ready to be scheduled and none was tried for ten minutes"},
+    ),
+    Scene(
+        "ForecastQueueStuck",
+        "the leader has lost the API server, which has an alert",
+        (*_loop(3, 0), steady("forecast_cluster_state_age_seconds", 300, **LOOP)),
+    ),
     Scene("ForecastQueueStuck", "one a minute is tried", _loop(3, 1)),
     Scene("ForecastQueueStuck", "who waits for an event is not stuck", _loop(0, 0)),
     Scene("ForecastQueueStuck", "a replica that waits for its turn tries none", _loop(3, 0, leader=0.0)),
@@ -331,6 +366,22 @@ _LOOPS = (
         "two replicas, no leader",
         (steady("forecast_leader", 0, **LOOP), steady("forecast_leader", 0, **LOOP_JOB, instance="b")),
         {CRITICAL: "forecast-scheduler-schedule: no replica schedules"},
+        at=10,
+    ),
+    Scene(
+        "ForecastNoLeader",
+        "one of two replicas has not read the cluster, and the other one does not lead",
+        (
+            *(steady("forecast_leader", 0, **LOOP_JOB, instance=at) for at in "ab"),
+            *(steady("forecast_ready", value, **LOOP_JOB, instance=at) for value, at in ((0, "a"), (1, "b"))),
+        ),
+        {CRITICAL: "forecast-scheduler-schedule: no replica schedules"},
+        at=10,
+    ),
+    Scene(
+        "ForecastNoLeader",
+        "neither of them has read the cluster, which has an alert",
+        tuple(steady(f"forecast_{name}", 0, **LOOP_JOB, instance=at) for name in ("leader", "ready") for at in "ab"),
         at=10,
     ),
     Scene(
