@@ -5,6 +5,7 @@
     2             bad usage or bad input; one line says what is wrong and how to mend it
     130           interrupted
     1             anything else; --verbose shows the traceback. `status`: the installation is degraded
+    3             `status`: not everything could be read, and nothing that was is degraded
 
 Each command is one file in `commands`; the libraries it needs are imported when it runs, so that `--help` is quick.
 """

@@ -205,7 +205,10 @@ def _gated(facts: WaitingFacts) -> PodState:
     because = [_asked_by(facts), facts.advisor.words("advisor"), *_queue_words(facts)]
     if facts.quotas and facts.advisor.is_alive and held > _QUOTA_AFTER:
         names = ", ".join(one.key for one in facts.quotas)
-        because.append(f"the advisor keeps it until ElasticQuota {names} admits it")
+        because.append(
+            f"the advisor keeps it until ElasticQuota {names} admits it; if the quota has room, the advisor cannot "
+            "remove the gate: its log says why"
+        )
         show = f"forecast-scheduler tenants --server URL_OF_THE_ADVISOR --namespace {pod.namespace}"
         return _state(facts, State.QUOTA, tuple(because), (show, *commands), pod.created)
     if held > _LONGEST_HOLD:

@@ -10,8 +10,8 @@ from base.errors import InputError
 from forecast_scheduler.commands.command_options import ConfigOption, JsonOption, KubeconfigOption, VerboseOption
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
-DEGRADED = 1
-"""Exit status."""
+DEGRADED, NOT_KNOWN = 1, 3
+"""Exit statuses. A script must not take an installation for healthy of which a part could not be read."""
 
 
 def status(
@@ -23,8 +23,8 @@ def status(
     """Say whether the installation is healthy: parts, leaders, model, nightly run, Prometheus, advice, held pods,
     alerts, and what to do first.
 
-    It needs a kubeconfig alone, and takes 15 s at most. Exit status: 0 healthy, 1 degraded, 2 not reachable or not
-    installed.
+    It needs a kubeconfig alone, and takes 20 s at most. Exit status: 0 healthy, 1 degraded, 2 not reachable or not
+    installed, 3 nothing is known to be degraded and not everything could be read.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
@@ -42,5 +42,5 @@ def status(
         )
     shell.show(found.table(), found.lines())
     write_figures(json, found.figures())
-    if found.faults:
-        raise typer.Exit(DEGRADED)
+    if not found.is_healthy:
+        raise typer.Exit(DEGRADED if found.faults else NOT_KNOWN)

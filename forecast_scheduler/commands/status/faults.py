@@ -133,6 +133,8 @@ def _store(facts: Facts) -> Iterator[Fault]:
     store = facts.store
     if store is None or store.answers or not store.gone:
         return
+    if not store.namespace and any(one.measured_nodes for one in facts.answers.values()):
+        return  # the parts reach it, and this machine does not
     look = f"kubectl -n {store.namespace} get pods,services" if store.namespace else f"curl -s {store.address}/-/ready"
     then = ", and tonight's run will fail" if facts.nightly is not None else ""
     yield Fault(f"usage is not measured{then}: {store.gone}", look)
@@ -152,7 +154,7 @@ def _nights(facts: Facts) -> Iterator[Fault]:
         yield Fault(f"the nightly run {last.name} failed {age(facts.now - last.ended)} ago: {said}", again)
     elif last is not None and not running and facts.now - last.ended > _NIGHT_SECONDS:
         yield Fault(f"no nightly run has ended for {age(facts.now - last.ended)}", again)
-    elif last is None and not running and used_model(facts) is None:
+    elif last is None and not running and used_model(facts) is None and not _why_unread(facts, "Jobs"):
         yield Fault("no nightly run has been, so there is no model", again)
     for name, share in gaps(facts).items():
         if share > _GAPS:
@@ -219,7 +221,14 @@ def _unread(facts: Facts) -> Iterator[Fault]:
     """Nothing is healthy of which nothing is known."""
     if facts.workloads is None:
         bind = f"kubectl -n {facts.namespace} create rolebinding on-call --role {PREFIX}reports --user NAME"
-        yield Fault("it is not known which parts there are: Deployments cannot be read", bind)
+        why = _why_unread(facts, "Deployments")
+        do = bind if not why or "forbidden" in why else "kubectl get --raw /readyz"
+        yield Fault("it is not known which parts there are: Deployments cannot be read", do)
+
+
+def _why_unread(facts: Facts, what: str) -> str:
+    """Return why facts could not be read; '' = they were."""
+    return next((one.why for one in facts.missing if one.what == what), "")
 
 
 def _nominations(facts: Facts) -> Iterator[Fault]:

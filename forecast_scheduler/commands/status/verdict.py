@@ -33,7 +33,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """faults: what is degraded, the most urgent first; none = healthy."""
+    """faults: what is degraded, the most urgent first; none = healthy, as far as all of it could be read."""
 
     facts: Facts
     parts: Sequence[JudgedPart]
@@ -44,6 +44,13 @@ class Installation:
         """Return whether any part is, or may be where it could not be read."""
         absent = all(part.state is PartState.ABSENT for part in self.parts)
         return not absent or self.facts.nightly is not None
+
+    @property
+    def is_healthy(self) -> bool | None:
+        """Return whether all is well; None = nothing is known to be degraded, and not everything could be read."""
+        if self.faults:
+            return False
+        return None if self.facts.missing else True
 
     def table(self) -> Table:
         """Return the parts that are installed."""
@@ -72,7 +79,7 @@ class Installation:
                 "last_line": job.last_line or job.why,
             }
         return {
-            "healthy": not self.faults,
+            "healthy": self.is_healthy,
             "do_first": self.faults[0].command if self.faults else None,
             "degraded": [asdict(one) for one in self.faults],
             "parts": [asdict(part) for part in self.parts],

@@ -39,6 +39,7 @@ def test_all_is_well() -> None:
     assert found.lines()[-1] == "healthy"
     partly = verdict_of(replace(HEALTHY, alerts=None, missing=(Missing("alerts", "403"),)))
     assert partly.lines()[-2:] == ["not known: alerts: 403", "healthy, as far as known"]
+    assert (found.figures()["healthy"], partly.figures()["healthy"]) == (True, None)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,11 @@ def test_all_is_well() -> None:
             "create job train-now",
         ),
         (
+            replace(HEALTHY, workloads=None, missing=(Missing("Deployments", "no answer within 4 s"),)),
+            "it is not known which parts there are",
+            "kubectl get --raw /readyz",
+        ),
+        (
             replace(HEALTHY, answers={"scorer": answer(level=2, age=60 * HOUR)}),
             "the model is 2 days old: its bounds widen",
             "create job train-now",
@@ -145,6 +151,15 @@ def test_a_fault_is_named_with_its_command(facts: Facts, what: str, command: str
 @pytest.mark.parametrize(
     "facts",
     [
+        # This machine does not reach the store, and the parts do.
+        replace(HEALTHY, store=Store("https://mimir.example", "", answers=False, gone="no route")),
+        # Jobs that cannot be read may have been.
+        replace(
+            HEALTHY,
+            nightly=Nightly(IMAGE, "17 3 * * *", False),
+            answers={},
+            missing=(Missing("Jobs", "jobs.batch is forbidden"),),
+        ),
         # A part that was never installed, or was scaled down, is not broken.
         with_part(workload("rebalancer", ready=0, wanted=0)),
         # The quota of its tenant holds a pod, not we.
