@@ -53,9 +53,6 @@ def relieve(
     if apply and cluster is not None:
         raise InputError("--cluster is a cluster from a file, whose pods cannot be moved: leave out --apply")
 
-    if apply and at is not None:
-        raise InputError("--at is another moment than now, and pods are moved now: leave out --apply")
-
     import msgspec
 
     from forecast_scheduler.commands.relieve.carried_out import carry_out
