@@ -58,7 +58,7 @@ def of_terminal(capfd: pytest.CaptureFixture[str], options: list[str]) -> Answer
     cells = row(text(capfd, "nodes", *options), NODE)
     found["nodes"] = cells[1], cells[3], cells[4], cells[2]
     shown = text(capfd, "node", NODE, *options)
-    found["node, its title"] = in_words(shown.split("┏")[0])
+    found["node, its title"] = in_words(shown)
     share, _, at, _ = found["node, its title"]
     hour = row(shown, f"{at[:-2]}00")
     found["node, the row of the hour"] = share, found["nodes"][1], at, hour[3]

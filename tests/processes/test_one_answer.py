@@ -35,7 +35,7 @@ def _as_it_is(scorer: ScorerProcess, node: str, capfd: pytest.CaptureFixture[str
     cells = row(text(capfd, "nodes", *here, "--top", "30"), node)
     found["nodes"] = cells[1], cells[3], cells[4], cells[2]
     found["node --json"] = said(figures(capfd, "node", node, *here)["peak"], today)
-    found["node"] = in_words(text(capfd, "node", node, *here).split("┏")[0])
+    found["node"] = in_words(text(capfd, "node", node, *here))
     resource = summary["today"]["resource"]
     labels = {"node": node, "resource": resource, "day": "today"}
     metrics = scorer.http.get("/metrics").text

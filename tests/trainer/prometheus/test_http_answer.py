@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from base.errors import InputError
-from trainer.prometheus.http_answer import QueryResult, TooManySamples, Transient, interpret
+from trainer.prometheus.http_answer import NoPrometheusApi, QueryResult, TooManySamples, Transient, interpret
 
 _URL = "http://prometheus:9090"
 
@@ -54,7 +54,7 @@ def test_a_good_answer_is_decoded(result_type: str) -> None:
         (302, b"", InputError, "HTTP 302: is the URL right"),
         (400, _error("1:3: parse error"), InputError, r"pod_cpu \(1:3: parse error\): correct.*it is up"),
         (401, b"<html><b>no</b></html>", InputError, r"refuses the credentials \(HTTP 401: no\)"),
-        (404, b"404 page not found", InputError, "before /api/v1"),
+        (404, b"404 page not found", NoPrometheusApi, "before /api/v1"),
         (422, _error("query processing would load too many samples into memory"), TooManySamples, "too many samples"),
         (422, _error("found duplicate series for the match group"), InputError, "cannot evaluate query pod_cpu"),
         (429, _error("slow down"), Transient, "429 .slow down."),
