@@ -137,8 +137,8 @@ def forecast_alerts(hot: float) -> list[Alert]:
                 lasting,
                 f"Degradation level {{{{ $value }}}} in {named(_degraded(above))}",
                 meaning,
-                action="Neither an old model nor a lost API server is the cause, of level 1 no missing usage either: "
-                "those have alerts of their own. Level 3: no model was ever published where the service looks "
+                action="An old model and a lost API server have alerts of their own. So has missing usage, which "
+                "explains level 1 alone. Level 3: no model was ever published where the service looks "
                 "(`models.location`).",
             )
             for severity, above, lasting, meaning in (

@@ -55,8 +55,8 @@ def asked_server(
             answer = service.request("GET", f"{path}?{urlencode(query)}" if query else path)
             return msgspec.json.decode(answer, type=body)
         except ServiceRefused as error:
-            is_told = missing and isinstance(error, NothingThere)
-            raise InputError(f"the {name} {service.address} {missing}" if is_told else str(error)) from error
+            is_unserved = missing and isinstance(error, NothingThere)
+            raise InputError(f"the {name} {service.address} {missing}" if is_unserved else str(error)) from error
         except ServiceUnavailable as error:
             raise InputError(f"{error}; {way_out}") from error
         except msgspec.DecodeError as error:

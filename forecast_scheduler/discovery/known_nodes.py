@@ -46,16 +46,16 @@ class KnownNodes:
 def known_nodes(nodes: ClusterNodes, series: Iterable[Mapping[str, str]]) -> KnownNodes:
     """Compare an answer to NODES_QUERY with the nodes of the API server.
 
-    A node of the same name in another cluster has another address: if kube_node_info tells addresses, one must agree.
+    A node of the same name in another cluster has another address: if kube_node_info has addresses, one must agree.
     """
-    told: dict[str, set[str]] = defaultdict(set)
+    measured: dict[str, set[str]] = defaultdict(set)
     for labels in series:
         if name := labels.get("node"):
-            told[name].add(labels.get("internal_ip", ""))
+            measured[name].add(labels.get("internal_ip", ""))
     owners = {address: always(node) for node, known in nodes.addresses.items() for address in known}
-    names = names_of_nodes(nodes.addresses, owners, {}, told)
+    names = names_of_nodes(nodes.addresses, owners, {}, measured)
     known, others = set[str](), set[str]()
-    for name, addresses in told.items():
+    for name, addresses in measured.items():
         node = names.node(name)
         own = nodes.addresses.get(node)
         addresses = addresses - {""}

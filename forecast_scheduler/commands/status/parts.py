@@ -93,7 +93,7 @@ def _of_deployment(workload: Workload, lease: LeaseFacts | None, facts: Facts) -
 
 
 def _of_process(part: str, lease: LeaseFacts | None, facts: Facts) -> tuple[PartState, str]:
-    """Of a part without a Deployment: a process of this machine, or one that only its Lease tells of."""
+    """Of a part without a Deployment: a process of this machine, or one of which only the Lease is known."""
     answer = facts.answers.get(part)
     if answer is not None and not answer.ready:
         return PartState.DOWN, answer.not_ready_because
