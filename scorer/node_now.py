@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
 from scorer.answers import Peak, ResourceNow
 from scorer.highest_peak import peaks_of_nodes
+
+_NOT_READ: Final = "what pods use now cannot be read: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,12 @@ def measured_pods(
     """Return what pods use now, by namespace and name, and why that is not known; '' = it is."""
     if tables.usage_source is None or not pods:
         return {}, ""
+    if tables.usage_error is not None:  # as found a moment ago: a store that hangs must not delay the report
+        return {}, f"{_NOT_READ}{tables.usage_error}"
     try:
         return tables.usage_source.pods(resource, [(pod.namespace, pod.name) for pod in pods]), ""
     except ForecastError as error:
-        return {}, f"what pods use now cannot be read: {error}"
+        return {}, f"{_NOT_READ}{error}"
 
 
 def _known(value: float) -> float | None:

@@ -155,6 +155,10 @@ def test_it_says_why_nothing_is_measured() -> None:
     tested.usage.now = None
     tested.later(7200.0)
     tested.scorer.tables.measure()
-    report = tested.scorer.node_report("node-0", top=0)
+    tested.usage.of_pods[("shop", "alone")] = 1.25
+    report = tested.scorer.node_report("node-0", top=1)
     assert report.not_measured == "Prometheus cannot be asked: nobody answers"
+    # A store that was found silent is not asked about pods: the report would wait for it.
+    assert report.largest[0].measured_now is None
+    assert report.notes == ("what pods use now cannot be read: nobody answers",)
     assert {one.measured for one in report.resources} == {None} and report.measured_seconds_ago is None
