@@ -64,9 +64,10 @@ class ReliefCosts(CostOptions):
 class ReliefMove:
     """One pod to the node where it would land, and both nodes after it and all moves before.
 
-    measured    : share of the source's capacity in use now, less what the moved pods are expected to use
+    measured    : share of the source's capacity in use now, less what the moved pods use
     here, there : expected peaks of the next 24 hours of the source and of the target
-    used        : (n_resources,) what the pod uses now where it is measured, else what it is expected to use
+    used        : (n_resources,) of what is measured now, the pod's part: nothing where other pods of the node are
+                  measured and it is not, since it came later. Where no pod is, what it is expected to use
     """
 
     pod: PodInfo
@@ -94,7 +95,7 @@ class HotNodeRelief:
     measured : share of capacity of the fullest resource that makes nodes hot; None = not measured
     peak     : expected in the next 24 hours, of the resources that make nodes hot; None = no capacity is known
     is_hot   : by the one or the other
-    moves    : in order; is_enough: they make the node cool
+    moves    : in order; is_enough: they make the node cool; is_cut: more moves were not looked for
     stays    : (pod, why) of all others on the node
     rollouts, coming : Deployments to hold, and pods without a node that are nominated for this one
     """
@@ -106,6 +107,7 @@ class HotNodeRelief:
     is_hot: bool
     moves: tuple[ReliefMove, ...]
     is_enough: bool
+    is_cut: bool
     stays: tuple[tuple[str, str], ...]
     rollouts: tuple[Rollout, ...]
     coming: tuple[str, ...]
@@ -143,6 +145,7 @@ class ReliefMaker:
         costs = {pod.uid: _by_eviction(cost) for pod, cost in self._maker.costs_of(pods, Occasion.at_once(now, zone))}
         measured, capacity = cluster.measured_usage()[row] - gone, cluster.capacity[row].copy()
         of_pods = self._measured_pods(pods) if np.isfinite(measured).any() else {}
+        are_measured = np.isfinite([np.full(len(RESOURCES), np.nan), *of_pods.values()]).any(axis=0)
         shifts: dict[str, Floats] = {}
         moved: list[ReliefMove] = []
         lands: dict[str, str] = {}
@@ -169,15 +172,17 @@ class ReliefMaker:
                 # What a pod uses beyond its forecast goes with it.
                 uses = of_pods.get(chosen.pod.uid, np.full(len(RESOURCES), np.nan))
                 beyond = np.nan_to_num(uses - chosen.used)
+                gone_too = np.where(are_measured, np.nan_to_num(uses), chosen.used)
                 for name, sign in ((node, -1.0), (chosen.target, 1.0)):
                     shifts[name] = shifts.get(name, np.zeros(len(RESOURCES))) + sign * beyond
-                moved.append(replace(chosen, used=chosen.used + beyond))
+                moved.append(replace(chosen, used=gone_too))
                 self._tables.put(Kind.PODS, replace(chosen.pod, node=chosen.target))
         finally:
             for one in reversed(moved):
                 self._tables.put(Kind.PODS, one.pod)
         enough = not self._is_hot(share, here)
-        stays = _stays(pods, costs, lands, {one.pod.uid for one in moved}, is_enough=enough)
+        cut = not enough and len(moved) >= self._most
+        stays = _stays(pods, costs, lands, {one.pod.uid for one in moved}, is_enough=enough, is_cut=cut)
         return HotNodeRelief(
             node=node,
             now=now,
@@ -186,6 +191,7 @@ class ReliefMaker:
             is_hot=self._is_hot(first_share, first),
             moves=tuple(moved),
             is_enough=enough,
+            is_cut=cut,
             stays=stays,
             rollouts=_rollouts(cluster, pods),
             coming=tuple(
@@ -284,6 +290,7 @@ def _stays(
     moved: set[str],
     *,
     is_enough: bool,
+    is_cut: bool,
 ) -> tuple[tuple[str, str], ...]:
     """Return why each pod stays. lands: where pods would go; one of each controller was asked for"""
     of_owner = {pod.owner_uid: lands[pod.uid] for pod in pods if pod.uid in lands}
@@ -293,6 +300,8 @@ def _stays(
             return costs[pod.uid].because
         if is_enough:
             return "it need not move"
+        if is_cut:
+            return "it is not among the moves that were asked for"
         target = of_owner.get(pod.owner_uid)
         if target == "":
             return "no other node passes the filters"

@@ -67,9 +67,10 @@ def test_the_effect_is_what_comes_of_the_moves() -> None:
 def test_at_most_so_many_pods_move_and_where_none_helps_it_says_why() -> None:
     tested = hot_cluster(size=16.0)
     one = _relief(tested, most=1)
-    assert len(one.moves) == 1 and not one.is_enough
+    assert len(one.moves) == 1 and not one.is_enough and one.is_cut
+    assert {why for _, why in one.stays} == {"it is not among the moves that were asked for"}
     nowhere = _relief(tested, lambda pod: "")
-    assert nowhere.moves == () and nowhere.is_hot and not nowhere.is_enough
+    assert nowhere.moves == () and nowhere.is_hot and not nowhere.is_enough and not nowhere.is_cut
     assert {why for _, why in nowhere.stays} == {"no other node passes the filters"}
 
 
@@ -140,3 +141,15 @@ def test_what_pods_use_beyond_their_forecast_goes_with_them() -> None:
     assert len(known.moves) < len(as_expected.moves)  # each takes more away than its forecast
     there, there_expected = known.moves[0].there, as_expected.moves[0].there
     assert there is not None and there_expected is not None and there.expected > there_expected.expected
+
+
+def test_a_pod_that_came_after_what_is_measured_takes_nothing_of_it_away() -> None:
+    tested = hot_cluster(size=16.0)
+    usage = np.zeros(len(RESOURCES))
+    usage[CPU] = 15.0
+    tested.measure({"node-0": usage, "node-1": np.zeros(len(RESOURCES))})
+    first = _relief(tested).moves[0]
+    others = [pod for pod in pods_on_the_first_node() if pod.node == "node-0" and pod.name != first.pod.name]
+    tested.usage.of_pods = {("shop", pod.name): 0.5 for pod in others}
+    late = next(one for one in _relief(tested).moves if one.pod.name == first.pod.name)
+    assert late.used[CPU] == 0.0 < first.used[CPU]

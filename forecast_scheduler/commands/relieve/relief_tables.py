@@ -56,6 +56,7 @@ class ReliefAnswer(Struct, frozen=True):
     is_hot: bool
     moves: list[RelievingMove]
     is_enough: bool
+    is_cut: bool
     stays: dict[str, str]
     rollouts: list[HeldRollout]
     coming: list[str]
@@ -84,6 +85,7 @@ def answer_of(relief: HotNodeRelief) -> ReliefAnswer:
             for one in relief.moves
         ],
         is_enough=relief.is_enough,
+        is_cut=relief.is_cut,
         stays=dict(relief.stays),
         rollouts=[
             HeldRollout(one.namespace, one.name, one.new_here, one.old_pods, _pause(one)) for one in relief.rollouts
@@ -151,6 +153,8 @@ def _outcome(relief: HotNodeRelief, hot: float) -> Iterator[str]:
     n = len(relief.moves)
     if relief.is_enough:
         yield f"after {n} moves it is under {percent(hot)}, measured and expected"
+    elif relief.is_cut:
+        yield f"{n} moves help and are as many as --most allows: ask for more by --most {2 * n}"
     elif n:
         yield f"{n} moves help and do not bring it under {percent(hot)}: add nodes, or lower what its pods do"
     else:

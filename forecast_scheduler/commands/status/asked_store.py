@@ -52,7 +52,8 @@ def ask_store(api: client.ApiClient, url: str, seconds: float) -> StoreAnswer:
     try:
         samples = samples_of(ask(f"/api/v1/query?{urlencode({'query': _QUERY})}"))
     except _Gone as error:
-        return Store(store.address, store.namespace, answers=False, gone=str(error)), (), None, ()
+        gone = Store(store.address, store.namespace, answers=False, gone=str(error))
+        return gone, (), None, (Missing("alerts", "Prometheus does not answer"),)
     except msgspec.DecodeError as error:
         raise NotRead(f"{url} does not answer as Prometheus: {error}") from error
     try:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 from advisor.advice_settings import GATE_SECONDS
 from cluster.degradation import Level
 from cluster.options import Ladder
 from forecast_scheduler.commands.status.advice import followed, held_by_quota
-from forecast_scheduler.commands.status.facts import PREFIX, TRAINER, Facts, NightlyJob, UsedModel
+from forecast_scheduler.commands.status.facts import PREFIX, TRAINER, Facts, NightlyJob, Store, UsedModel
 from forecast_scheduler.commands.status.parts import COMMANDS, JudgedPart, PartState, image_tag, selector
 from forecast_scheduler.reports.table_format import age
 
@@ -133,11 +135,20 @@ def _store(facts: Facts) -> Iterator[Fault]:
     store = facts.store
     if store is None or store.answers or not store.gone:
         return
-    if not store.namespace and any(one.measured_nodes for one in facts.answers.values()):
+    if not (store.namespace or _is_here(store)) and any(one.measured_nodes for one in facts.answers.values()):
         return  # the parts reach it, and this machine does not
     look = f"kubectl -n {store.namespace} get pods,services" if store.namespace else f"curl -s {store.address}/-/ready"
     then = ", and tonight's run will fail" if facts.nightly is not None else ""
     yield Fault(f"usage is not measured{then}: {store.gone}", look)
+
+
+def _is_here(store: Store) -> bool:
+    """Return whether it is on this machine."""
+    host = urlsplit(store.address).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _nights(facts: Facts) -> Iterator[Fault]:

@@ -113,6 +113,12 @@ def test_all_is_well() -> None:
             "a newer model is refused: its signature is wrong",
             "logs deployment/forecast-scheduler-scorer",
         ),
+        # The parts count what they measured for five minutes.
+        (
+            replace(HEALTHY, store=Store("http://127.0.0.1:9090", "", answers=False, gone="connection refused")),
+            "usage is not measured, and tonight's run will fail: connection refused",
+            "curl -s http://127.0.0.1:9090/-/ready",
+        ),
         (
             replace(HEALTHY, answers={"scorer": answer(level=1, measured=0)}),
             "scorer: usage is measured on 0 of 50 nodes",
