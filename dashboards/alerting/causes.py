@@ -2,7 +2,7 @@
 
 They are in the expressions rather than in inhibit_rules of Alertmanager, whose configuration is the user's: rules need
 none, and a consequence is left out from the moment its cause is there, also while the alert of the cause is pending.
-Severities of one name cannot be told apart by conditions, since each has to last: `graded` asks for what fires.
+Conditions cannot keep severities of one name apart, since each has to last: `graded` asks for what fires.
 """
 
 from __future__ import annotations

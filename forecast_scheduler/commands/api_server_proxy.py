@@ -31,7 +31,7 @@ _WAYS_OUT: Final = {
 
 
 class ProxiedService:
-    """Implements remote_server.AskedService."""
+    """A service of ours behind the API server's proxy, asked with the kubeconfig's credentials; an AskedService."""
 
     def __init__(self, api: client.ApiClient, name: str, *, seconds: float) -> None:
         """name: of the part, such as scorer. seconds: within which an answer comes"""

@@ -60,7 +60,7 @@ class Figure:
 
 
 def healthy() -> list[Figure]:
-    """Return all figures."""
+    """Return the figures of all parts, as Prometheus would scrape them now."""
     return [replace(one, replica=replica) for one in _of_parts() for replica in range(REPLICAS[one.part])]
 
 

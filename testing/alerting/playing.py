@@ -162,13 +162,13 @@ class _Exporters:
                     self.wfile.write(body or b"")
 
             def log_message(self, format: str, *arguments: object) -> None:
-                """Say nothing."""
+                """Write no line for each request."""
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
 
             def handle_error(self, *unused: object) -> None:
-                """Prometheus has ended."""
+                """Leave out the error of a Prometheus that ended during its request."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)

@@ -50,7 +50,7 @@ def claiming(made: Manifest, name: str) -> Manifest:
 
 
 def cores(name: str) -> Manifest:
-    """A device that stands for two cores, and costs whoever uses it a GiB in addition."""
+    """A device that stands for two cores, and costs a pod that uses it a GiB in addition."""
     takes = {"cpu": {"mapping": {"deviceMultiplier": "2"}}, "memory": {"overhead": {"perPod": "1Gi"}}}
     return device(name) | {"nodeAllocatableResources": takes}
 

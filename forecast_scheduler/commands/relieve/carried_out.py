@@ -53,8 +53,9 @@ def carry_out(
         was_cordoned = info is not None and info.unschedulable
     if not was_cordoned:
         _cordon(api, relief.node, cordoned=True)
-        say(f"cordoned {relief.node}")
     try:
+        if not was_cordoned:
+            say(f"cordoned {relief.node}")
         evict_one_by_one(relieving, relief, settings, api_server_evict(api), say)
     finally:
         if not was_cordoned:
@@ -97,7 +98,7 @@ def evict_one_by_one(
     now = _look(relieving, relief.node, gone, settings)
     say(
         f"{len(gone)} pods were moved: {relief.node} has an expected peak of {percent(share_of(now.peak))} in the next "
-        f"24 hours, and uses {percent(now.measured)} now"
+        f"24 hours, and uses {percent(now.measured)} now, less what is still measured of the moved pods"
     )
 
 

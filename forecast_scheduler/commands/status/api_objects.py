@@ -245,7 +245,7 @@ def lease_of(record: LeaseRecord) -> LeaseFacts:
 
 
 def webhook_of(body: bytes) -> Webhook:
-    """Return our MutatingWebhookConfiguration."""
+    """Return what our MutatingWebhookConfiguration says: whom the API server asks, and whether it refuses pods else."""
     hooks = msgspec.json.decode(body, type=_WebhookConfiguration).webhooks or []
     by_url = next((one.client_config for one in hooks if one.client_config.url), _ClientConfig())
     refuses = any(one.failure_policy == "Fail" for one in hooks)

@@ -43,7 +43,7 @@ from kube.leader_election.lease import leases_path
 from kube.leader_election.record import LeaseRecord, read_leases
 
 _SECONDS: Final = 3.0
-"""For one request."""
+"""Seconds that one request may take; all of them run at once, in three rounds at most."""
 
 _CHAIN_SECONDS: Final = 9.0
 """For three requests that follow from each other: settings, query, alerts."""

@@ -104,7 +104,7 @@ class Installation:
 
 
 def verdict_of(facts: Facts) -> Installation:
-    """Judge the facts."""
+    """Return the parts with their states, and what is degraded."""
     parts = judged_parts(facts)
     return Installation(facts, parts, faults(facts, parts))
 

@@ -45,12 +45,12 @@ def lease(*, renewed_ago: float = 1.0, holder: str = "advisor-a_1") -> LeaseFact
 
 
 def workload(part: str, *, ready: int = 2, wanted: int = 2, image: str = IMAGE) -> Workload:
-    """A Deployment."""
+    """Return a Deployment of a part, with so many of its replicas ready."""
     return Workload(part, wanted, ready, image)
 
 
 def pod(part: str, trouble: str = "") -> PartPod:
-    """Of a part."""
+    """Return a pod of a part. trouble: why it is not ready, '' = it is."""
     return PartPod(f"{part}-x", part, "", NOW - HOUR, trouble)
 
 
