@@ -34,7 +34,7 @@ def test_its_templates_can_be_used(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert "cart.yaml" in capfd.readouterr().err, "a Deployment is no template"
     arguments = ["render", str(tmp_path / "cart.yaml"), "--templates", str(tmp_path / "templates.yaml")]
     assert run(arguments) == 0
-    assert "1 of 3 bindings" in capfd.readouterr().out
+    assert "1 of 2 bindings" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(("shown", "more"), [("cart.yaml", ""), ("slow.yaml", "nodeSelector: {pool: slow}")])
