@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoscaling.prices.node_prices import shape_name
 from base.arrays import Bools, Floats, Ints
 from base.errors import InputError
 from forecast.resources import CPU, MEMORY
@@ -102,10 +103,7 @@ def _name(recording: Recording, row: int) -> str:
     known = recording.known_capacity[row]
     cores = known[CPU] if np.isfinite(known[CPU]) else recording.allocatable[row, 0]
     memory = known[MEMORY] if np.isfinite(known[MEMORY]) else recording.allocatable[row, 1]
-    parts = [f"{cores:.3g} cores"] if np.isfinite(cores) else []
-    if np.isfinite(memory):
-        parts.append(f"{memory / 2**30:.3g} GiB")
-    return ", ".join(parts)
+    return shape_name(float(cores), float(memory))
 
 
 def _rounded(size: Floats) -> Floats:

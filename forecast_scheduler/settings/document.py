@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from admission.webhook_settings import WebhookOptions
 from advisor.advice_settings import AdviseOptions
 from autoscaling.autoscale_settings import AutoscaleOptions, CapacityOptions, RequestOptions
+from autoscaling.prices.price_settings import PriceOptions
 from base.errors import InputError
 from base.excluded import ExcludedOptions
 from base.local_hours import checked_hours
@@ -133,6 +134,7 @@ class Settings(SettingGroup):
     replay: ReplaySettings = Field(default_factory=ReplaySettings)
     capacity: CapacityOptions = Field(default_factory=CapacityOptions)
     requests: RequestOptions = Field(default_factory=RequestOptions)
+    prices: PriceOptions = Field(default_factory=PriceOptions)
     scorer: ScorerSettings = Field(default_factory=ScorerSettings)
     extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
     advise: AdviseOptions = Field(default_factory=AdviseOptions)

@@ -1,0 +1,61 @@
+"""Reads what nodes cost from all sources that the settings name: the one place of it with I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+
+from autoscaling.prices.given_prices import GivenPrices
+from autoscaling.prices.list_prices import LIST_CURRENCY, ListPrices, shipped_table
+from autoscaling.prices.node_prices import NodePrices, PricedNode, PriceSource, price_nodes
+from autoscaling.prices.opencost import ASSETS_PATH, NotOpenCost, OpenCostPrices, prices_in
+from autoscaling.prices.price_file import read_price_file
+from autoscaling.prices.price_settings import PriceOptions
+from forecast_scheduler.commands.remote_server import AskedService
+from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
+
+_OPENCOST_SECONDS = 10.0
+"""It asks Prometheus for the answer, one to three seconds for some hundred nodes."""
+
+
+def read_node_prices(
+    options: PriceOptions,
+    nodes: Iterable[PricedNode],
+    *,
+    given: Mapping[str, float] | None = None,
+    connect: Callable[[str], AskedService] | None = None,
+) -> NodePrices:
+    """Price each node from the first source that knows it: `given`, settings, file, OpenCost, list prices.
+
+    given   : prices of an hour by key, as `prices.per_hour` has them: of the command line
+    connect : to OpenCost at an address; None = over HTTP from here
+    An OpenCost that fails costs its prices and a note. Raises InputError: settings or a file that cannot be used.
+    """
+    sources: list[PriceSource] = []
+    notes: list[str] = []
+    if given:
+        sources.append(GivenPrices(given, "--price"))
+    if options.per_hour:
+        sources.append(GivenPrices(options.per_hour, "settings"))
+    if options.file is not None:
+        sources.append(read_price_file(options.file.expanduser(), options.currency))
+    if options.opencost is not None:
+        try:
+            sources.append(_opencost((connect or _over_http)(options.opencost)))
+        except (ServiceUnavailable, NotOpenCost) as error:
+            notes.append(f"prices: OpenCost at {options.opencost} is left out: {error}")
+    if options.list_prices and options.currency == LIST_CURRENCY:
+        sources.append(ListPrices(shipped_table()))
+    elif options.list_prices:
+        notes.append(f"prices: list prices are in {LIST_CURRENCY}, the report is in {options.currency}: not used")
+    return price_nodes(nodes, sources, options.currency, notes)
+
+
+def _over_http(url: str) -> AskedService:
+    return RemoteService(RemoteAddress(url, seconds=_OPENCOST_SECONDS), "opencost")
+
+
+def _opencost(service: AskedService) -> OpenCostPrices:
+    """Raises ServiceUnavailable, NotOpenCost."""
+    with closing(service):
+        return OpenCostPrices(prices_in(service.request("GET", ASSETS_PATH)))

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoscaling.prices.given_prices import GivenPrices
+from autoscaling.prices.node_prices import NodePrices, price_nodes
+from autoscaling.prices.worth import CORE_IN_GIB, freed_worth
+from tests.autoscaling.prices.priced_nodes import node
+
+GIB = 2.0**30
+
+
+def prices() -> NodePrices:
+    """Of 12 cores and 48 GiB; the third node has none."""
+    nodes = [node("one", "a", 4, 16), node("two", "b", 8, 32), node("three", "c", 1, 1)]
+    return price_nodes(nodes, [GivenPrices({"a": 0.2, "b": 0.4}, "settings")], "EUR")
+
+
+def worth(cores: float, gib: float) -> float:
+    found = freed_worth(prices(), cores, gib * GIB)
+    assert found is not None
+    return found.per_month
+
+
+def test_all_of_the_nodes_is_worth_their_price_and_nothing_is_worth_nothing() -> None:
+    assert worth(12, 48) == pytest.approx(0.6 * 730)
+    assert worth(0, 0) == 0
+    assert worth(-1, 0) == -worth(1, 0)
+    assert worth(1, 0) == pytest.approx(CORE_IN_GIB * worth(0, 1))
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 40)), min_size=1, max_size=5))
+def test_the_parts_of_what_is_freed_add_up(parts: list[tuple[float, float]]) -> None:
+    whole = worth(sum(cores for cores, _ in parts), sum(gib for _, gib in parts))
+    assert math.isclose(whole, sum(worth(*part) for part in parts), rel_tol=1e-9, abs_tol=1e-9)
+
+
+def test_without_prices_nothing_is_said() -> None:
+    assert freed_worth(price_nodes([node("one", "a")], [], "EUR"), 1, GIB) is None
