@@ -14,7 +14,7 @@ SOURCES := $(wildcard base forecast trainer kube cluster serving scorer placemen
 TRACES ?=
 # `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.
 DEMO ?=
-# `make cluster CLUSTER="--directory DIR"`: where it writes, and how many days of history it has.
+# `make cluster CLUSTER="--directory DIR --store thanos --second"`: where it writes, which metrics store, one or two clusters; `--help` has the rest.
 CLUSTER ?=
 # Tests wait for real servers most of their time: three at a time keep two cores busy. Those of one file stay together, and
 # files begin in the order of tests/durations.json: the longest first, so that none is left over at the end.

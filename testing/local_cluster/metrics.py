@@ -1,24 +1,29 @@
 """What Prometheus would hold of the sample: as blocks for the days that are over, as a page to scrape from now on.
 
 forecast:pod_usage, forecast:node_usage, forecast:pod_info    as our recording rules make them
-(docs/operate/prometheus.md) kube_*, node_network_speed_bytes                              the facts that are read
-beside them, every six hours
+                                                              (docs/operate/prometheus.md)
+kube_*, node_network_speed_bytes                              the facts that are read beside them, every six hours
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from base.arrays import Floats
 from forecast.resources import NETWORK, RESOURCES
+from testing.local_cluster.objects import machine
 from testing.local_cluster.sample import HALF_HOUR, Course, NodeCourse, PodCourse, Sample
 from testing.servers.openmetrics import MetricSeries
 from trainer.prometheus.recording_rules import NODE_USAGE, POD_INFO, POD_USAGE
 
 _FACTS_EVERY = 12  # half hours
+_NODE_INFO: Final = "kube_node_info"
+_SEEN_EVERY: Final = 240
+"""Seconds between samples of _NODE_INFO, of which any moment of the last day is asked: Prometheus looks back 300 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +37,26 @@ class _Metric:
     every: int = 1
 
 
-def past(sample: Sample, until: float) -> Iterator[MetricSeries]:
-    """Everything up to `until` (unix seconds)."""
-    for course, metrics in _everything(sample):
+def past(sample: Sample, until: float, cluster: str) -> Iterator[MetricSeries]:
+    """Everything up to `until` (unix seconds). cluster: whose machines the nodes are (objects.machine)."""
+    for course, metrics in _everything(sample, cluster):
         times = course.begins + HALF_HOUR  # a recorded value is about the time before it
         there = times <= until
         if there.any():
             for metric in metrics:
+                if metric.name == _NODE_INFO:
+                    seen = np.arange(int(until) - 86_400, int(until), _SEEN_EVERY)
+                    yield MetricSeries(metric.name, metric.labels, seen, np.ones(len(seen)))
+                    continue
                 chosen = slice(None, None, metric.every)
                 values = _values(metric, course)[there][chosen]
                 yield MetricSeries(metric.name, metric.labels, times[there][chosen], values)
 
 
-def page(sample: Sample, now: float) -> str:
+def page(sample: Sample, now: float, cluster: str) -> str:
     """The same at one moment, in the exposition format."""
     moment, lines = sample.moment(now), []
-    for course, metrics in _everything(sample):
+    for course, metrics in _everything(sample, cluster):
         usage = course.at(moment)
         if usage is not None:
             for metric in metrics:
@@ -67,9 +76,9 @@ def _values(metric: _Metric, course: Course) -> Floats:
     return found
 
 
-def _everything(sample: Sample) -> Iterator[tuple[Course, Iterator[_Metric]]]:
+def _everything(sample: Sample, cluster: str) -> Iterator[tuple[Course, Iterator[_Metric]]]:
     yield from ((pod.course, _of_pod(pod)) for pod in sample.pods)
-    yield from ((node.course, _of_node(node)) for node in sample.nodes)
+    yield from ((node.course, _of_node(node, cluster)) for node in sample.nodes)
     always = sample.nodes[0].course
     yield always, _of_replica_sets(sample)
 
@@ -87,13 +96,14 @@ def _of_pod(pod: PodCourse) -> Iterator[_Metric]:
         yield _Metric("kube_pod_container_resource_requests", labels, value=amount, every=_FACTS_EVERY)
 
 
-def _of_node(node: NodeCourse) -> Iterator[_Metric]:
+def _of_node(node: NodeCourse, cluster: str) -> Iterator[_Metric]:
     for index, resource in enumerate(RESOURCES):
         yield _Metric(NODE_USAGE, {"node": node.name, "resource": resource.name}, index)
     for which, capacity, allocatable in zip(("cpu", "memory"), node.capacity[:2], node.allocatable, strict=True):
         labels = {"node": node.name, "resource": which}
         yield _Metric("kube_node_status_capacity", labels, value=float(capacity), every=_FACTS_EVERY)
         yield _Metric("kube_node_status_allocatable", labels, value=allocatable, every=_FACTS_EVERY)
+    yield _Metric(_NODE_INFO, {"node": node.name} | machine(node.name, cluster))
     speed = {"node": node.name, "device": "eth0"}
     yield _Metric("node_network_speed_bytes", speed, value=float(node.capacity[NETWORK]), every=_FACTS_EVERY)
 

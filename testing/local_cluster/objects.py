@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import uuid
+import zlib
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -15,13 +17,31 @@ from testing.servers.cluster_objects import Manifest, node, pod, replica_set, ru
 # As kubelets report it; what moves pods leaves those that are not ready.
 _READY: Manifest = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 
+_NODE_INFO = (
+    *("machineID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion"),
+    *("kubeProxyVersion", "operatingSystem", "architecture"),
+)
+"""What a node says of itself beside systemUUID; empty here."""
 
-def node_object(of: NodeCourse) -> Manifest:
+
+def machine(node: str, cluster: str) -> dict[str, str]:
+    """Address and identity of a node, as kube_node_info has them: one name in two clusters is two machines."""
+    number = zlib.crc32(f"{cluster}/{node}".encode())
+    system = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{node}.{cluster}"))
+    address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    return {"internal_ip": address, "system_uuid": system, "provider_id": f"played://{system}"}
+
+
+def node_object(of: NodeCourse, cluster: str) -> Manifest:
     """Ready, with what it can do of the resources that Kubernetes does not count in an annotation."""
+    facts = machine(of.name, cluster)
     cores, memory = float(of.capacity[CPU]), float(of.capacity[MEMORY])
     reserved = f"{round((cores - of.allocatable[0]) * 1000)}m"
     made = node(of.name, cpu=f"{cores:g}", memory=f"{memory:.0f}", reserved_cpu=reserved)
     made["status"]["allocatable"]["memory"] = f"{of.allocatable[1]:.0f}"
+    made["spec"]["providerID"] = facts["provider_id"]
+    made["status"]["addresses"].append({"type": "InternalIP", "address": facts["internal_ip"]})
+    made["status"]["nodeInfo"] = dict.fromkeys(_NODE_INFO, "") | {"systemUUID": facts["system_uuid"]}
     others = {
         resource.name: f"{of.capacity[index]:.0f}"
         for index, resource in enumerate(RESOURCES)

@@ -6,7 +6,7 @@ The sample's clock on the wall becomes UTC, by which everything counts here: its
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,12 @@ class Sample:
         """What to play at `now`: past the end the last day again and again."""
         days_beyond = int((now - self.end) // _DAY) + 1
         return now - max(days_beyond, 0) * _DAY
+
+    def part(self, every: int) -> Sample:
+        """A smaller cluster: every so-many-th node, and the pods on these."""
+        nodes = self.nodes[::every]
+        names = {node.name for node in nodes}
+        return replace(self, nodes=nodes, pods=tuple(pod for pod in self.pods if pod.node in names))
 
 
 def read_sample(today: date, days: int, directory: Path = SAMPLE) -> Sample:

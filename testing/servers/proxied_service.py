@@ -35,7 +35,7 @@ def proxied_service(
         spec = {"ports": [{"name": "web", "port": port}]}
         writer.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
         status = running() | {"podIP": address, "podIPs": [{"ip": address}]}
-        writer.create(pod(f"{name}-0", namespace=namespace, node=node, status=status))
+        writer.create(pod(f"{name}-0", namespace=namespace, node=node, requests={}, status=status))
         target = {"kind": "Pod", "namespace": namespace, "name": f"{name}-0"}
         of_service = {"namespace": namespace, "name": name, "labels": {"kubernetes.io/service-name": name}}
         writer.create(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from testing.servers.control_plane.process import ServerProcess
 from testing.servers.openmetrics import MetricSeries
@@ -21,10 +22,19 @@ _LINES_AT_ONCE: Final = 200_000
 
 
 class VictoriaMetrics:
-    """Context manager. directory: where it keeps its data; arguments: further flags."""
+    """Context manager.
 
-    def __init__(self, directory: Path, arguments: Sequence[str] = ()) -> None:
+    directory : where it keeps its data; arguments: further flags; scrapes: entries of scrape_configs
+    """
+
+    def __init__(
+        self, directory: Path, arguments: Sequence[str] = (), scrapes: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        if scrapes:
+            config = directory / "scrapes.yml"
+            config.write_text(json.dumps({"scrape_configs": list(scrapes)}))  # JSON is YAML, too
+            arguments = [*arguments, f"-promscrape.config={config}"]
         address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{address}"
         self._process = ServerProcess(
