@@ -58,7 +58,7 @@ def autoscale(
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"autoscale": options})
-    inputs = Inputs(kubeconfig=kubeconfig, models=models, prometheus=prometheus)
+    inputs = Inputs(access=shell.cluster_access(kubeconfig, None), models=models, prometheus=prometheus)
     if release:
         release_all(shell, settings, inputs)
         return

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from autoscaling.autoscale_settings import ExternalMetricsOptions
@@ -29,7 +28,7 @@ from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, 
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import change_windows, service_options
-from kube.client.kubernetes_client import api_client
+from kube.client.cluster_access import ClusterAccess
 from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
 from kube.session.session_calls import call
@@ -47,13 +46,13 @@ _READ_SECONDS: Final = 60.0
 
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Run until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
-    ours, kubeconfig = settings.autoscale, inputs.kubeconfig or settings.kubernetes.kubeconfig
+    ours, access = settings.autoscale, inputs.access
     check_exposed(ours.serving)
     prepared = prepare_scorer(settings, inputs)
     scorer = prepared.scorer
-    lease = Lease(api_client(kubeconfig), ours.leader_election) if ours.leader_election.enabled else None
+    lease = Lease(access.client(), ours.leader_election) if ours.leader_election.enabled else None
     leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
-    session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
+    session = ApiSession(access.client(), connections=_CONNECTIONS, may_write=leads)
     pods = _pods(settings, prepared.store, scorer)
     hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
     if not hands:
@@ -70,14 +69,14 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
         app = create_app(
             scorer,
             service_options(settings, ours.serving),
-            access=kubernetes_access(ours.serving, kubeconfig),
+            access=kubernetes_access(ours.serving, access),
             collectors=[AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, hands)],
             hosts=hosts_of(ours.serving),
             hot=settings.hot_share,
         )
         also = ""
         if ours.external_metrics.enabled:
-            url = stack.enter_context(_external_metrics(ours.external_metrics, kubeconfig, autoscaler.loads))
+            url = stack.enter_context(_external_metrics(ours.external_metrics, access, autoscaler.loads))
             also = f", external metrics: {url}"
         server = ScorerServer(app, ours.serving, on_started=lambda url: shell.say(f"autoscale: {url}{also}"))
         with prepared.background, running(jobs):
@@ -90,7 +89,7 @@ def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
 
     Raises ForecastError where something is left; every hand is tried before. Raises InputError, see PreparedScorer.
     """
-    session = ApiSession(api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig), connections=_CONNECTIONS)
+    session = ApiSession(inputs.access.client(), connections=_CONNECTIONS)
     prepared = prepare_scorer(settings, inputs, predicts=False)
     scorer = prepared.scorer
     with prepared.following(), running([session]):
@@ -174,7 +173,7 @@ def _pods(settings: Settings, store: MetricsStore | None, scorer: Scorer) -> Las
 
 @contextmanager
 def _external_metrics(
-    options: ExternalMetricsOptions, kubeconfig: Path | None, loads: Callable[[], LoadsAhead]
+    options: ExternalMetricsOptions, access: ClusterAccess, loads: Callable[[], LoadsAhead]
 ) -> Iterator[str]:
     """Serve the metrics API in a thread of its own while the context lasts; yields where."""
     serving = options.serving
@@ -190,7 +189,7 @@ def _external_metrics(
         )
     with ExitStack() as stack:
         if options.client_config_map:
-            proxy = stack.enter_context(follow_front_proxy(api_client(kubeconfig), options.client_config_map))
+            proxy = stack.enter_context(follow_front_proxy(access.client(), options.client_config_map))
             serving = serving.replace(client_ca=proxy.authority, client_names=proxy.names)
         server = ScorerServer(external_metrics_app(loads), serving)
         thread = threading.Thread(target=server.run, name="external-metrics", daemon=True)

@@ -18,6 +18,7 @@ from forecast_scheduler.commands.command_options import (
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
+    from kube.client.cluster_access import ClusterAccess
     from trainer.audit.examination import Examination
 
 Prometheus = Annotated[
@@ -50,7 +51,7 @@ def doctor(
     if prometheus is not None and history is not None:
         raise InputError("--history and --prometheus are two things to look at: give one of them")
     if prometheus is not None or (history is None and shell.settings.history is None):
-        write_figures(json, _look_at_server(shell, prometheus, kubeconfig))
+        write_figures(json, _look_at_server(shell, prometheus, shell.cluster_access(kubeconfig, None)))
         return
     figures = _examine(shell, shell.history(history)).to_json()
 
@@ -73,7 +74,7 @@ def _examine(shell: Shell, directory: Path) -> Examination:
         return examine(known, files.report, files.cut)
 
 
-def _look_at_server(shell: Shell, url: str | None, kubeconfig: Path | None) -> dict[str, Any]:
+def _look_at_server(shell: Shell, url: str | None, access: ClusterAccess) -> dict[str, Any]:
     """Print what the server has, as far as it can be read; then raise what `train` would refuse it for."""
     from datetime import UTC, datetime
 
@@ -81,7 +82,7 @@ def _look_at_server(shell: Shell, url: str | None, kubeconfig: Path | None) -> d
     from forecast_scheduler.commands.train_night import open_source
     from trainer.prometheus.http_answer import ImpossibleAnswer, PrometheusUnreachable
 
-    store = named_store(shell.settings, url) or store_without_history(shell.settings, kubeconfig)
+    store = named_store(shell.settings, url) or store_without_history(shell.settings, access)
     source, now = open_source(shell.settings.prometheus, store), datetime.now(UTC)
     refused: InputError | None = None
     remarks: tuple[str, ...] = ()

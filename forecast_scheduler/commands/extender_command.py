@@ -87,7 +87,7 @@ def extender(
     from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
     from serving.server import ScorerServer
 
-    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
+    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, moment)
     check_exposed(settings.extender.serving)
     with open_extender(settings, inputs) as live:
         app = create_app(
@@ -95,7 +95,7 @@ def extender(
             settings.extender,
             scorer=live.scorer,
             binder=live.binder,
-            access=kubernetes_access(settings.extender.serving, inputs.kubeconfig or settings.kubernetes.kubeconfig),
+            access=kubernetes_access(settings.extender.serving, inputs.access),
             collectors=live.collectors,
             hosts=hosts_of(settings.extender.serving),
             node_metrics=settings.scorer.node_metrics,

@@ -21,7 +21,6 @@ from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import extender_options, remote_scorer
 from kube.binding.api_server_binder import ApiServerBinder
 from kube.binding.binding_steps import Binder
-from kube.client.kubernetes_client import api_client
 from kube.events.event_recorder import api_server_post
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
@@ -54,15 +53,15 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
     """
     ours = settings.extender
     options, remote = extender_options(settings), remote_scorer(ours)
-    kubeconfig = inputs.kubeconfig or settings.kubernetes.kubeconfig
+    access = inputs.access
     if inputs.cluster is not None and ours.bind:
         raise InputError("--bind needs an API server, --cluster names a file: leave one of them out")
     with ExitStack() as stack:
         tells_pods = inputs.cluster is None and not ours.shadow  # a shadow leaves no traces on pods
-        policies = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=tells_pods))
+        policies = stack.enter_context(open_policies(settings, access, has_api_server=tells_pods))
         provider = None if policies is None else policies.provider
         writes_events = ours.decisions.events and tells_pods
-        post = api_server_post(api_client(kubeconfig)) if writes_events else None
+        post = api_server_post(access.client()) if writes_events else None
         recorder, decisions = stack.enter_context(
             open_recorder(ours.decisions, post, controller=_CONTROLLER, is_shadow=options.answers.shadow)
         )
@@ -78,9 +77,9 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             unread.start()
             stack.callback(unread.stop)
         upkeep = node_rule_upkeep(extender.rules, scorer, after=lambda: scorer.tables.synced)
-        plans = () if inputs.cluster is not None else (extender.rules.source_of_plans(api_client(kubeconfig)),)
+        plans = () if inputs.cluster is not None else (extender.rules.source_of_plans(access.client()),)
         stack.enter_context(running((*plans, *upkeep.threads)))
-        binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
+        binder = ApiServerBinder(access.client(connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
             decisions,
             ChargeCollector(extender),

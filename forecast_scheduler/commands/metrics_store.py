@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 from base.errors import InputError
 from forecast_scheduler.settings.document import Settings
+from kube.client.cluster_access import ClusterAccess
 from trainer.prometheus.metrics_store import MetricsStore
 
 logger = logging.getLogger("forecast_scheduler.discovery")
@@ -19,19 +19,19 @@ def named_store(settings: Settings, url: str | None) -> MetricsStore | None:
     return None if address is None else MetricsStore(address)
 
 
-def store_without_history(settings: Settings, kubeconfig: Path | None) -> MetricsStore:
+def store_without_history(settings: Settings, access: ClusterAccess) -> MetricsStore:
     """The cluster's own store, for commands that otherwise read a history. Raises InputError."""
     from forecast_scheduler.discovery.cluster_store import NoStoreFound, find_store
 
     try:
-        return find_store(settings.prometheus, kubeconfig or settings.kubernetes.kubeconfig)
+        return find_store(settings.prometheus, access)
     except NoStoreFound as error:
         raise InputError(
             f"no history named: pass --history DIR, for instance --history data/sample; {error}"
         ) from error
 
 
-def store_if_any(settings: Settings, url: str | None, kubeconfig: Path | None) -> MetricsStore | None:
+def store_if_any(settings: Settings, url: str | None, access: ClusterAccess) -> MetricsStore | None:
     """The store that is named, which is never given up for another, else the cluster's own; None = there is neither.
 
     For commands that work without one, too: why there is none is a line of the log.
@@ -42,7 +42,7 @@ def store_if_any(settings: Settings, url: str | None, kubeconfig: Path | None) -
     from forecast_scheduler.discovery.cluster_store import NoStoreFound, find_store
 
     try:
-        return find_store(settings.prometheus, kubeconfig or settings.kubernetes.kubeconfig)
+        return find_store(settings.prometheus, access)
     except NoStoreFound as error:
         logger.info("usage is not measured: %s", error)  # no fault: all works by the forecast alone
         return None

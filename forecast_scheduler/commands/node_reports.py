@@ -53,7 +53,7 @@ def local_node_reports(settings: Settings, inputs: Inputs) -> Iterator[NodeRepor
 
     Raises InputError: files that cannot be read, an API server that does not answer, contradicting inputs.
     """
-    with open_scorer(settings, inputs, policies=read_policies(settings, inputs.kubeconfig)) as (scorer, background):
+    with open_scorer(settings, inputs, policies=read_policies(settings, inputs.access)) as (scorer, background):
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
         scorer.tables.measure()

@@ -30,11 +30,10 @@ from forecast_scheduler.commands.remote_server_options import (
     KeyOption,
     TokenOption,
 )
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.node_reports import NodeReports
-    from forecast_scheduler.settings.document import Settings
 
 _TOP: Final = 10
 
@@ -88,7 +87,8 @@ def nodes(
     from forecast_scheduler.reports.node_tables import nodes_table
 
     remote = (scorer, token_file, ca, client_cert, client_key)
-    with _reports(shell.settings, remote, (cluster, kubeconfig, models, prometheus, history, at)) as reports:
+    local = (cluster, kubeconfig, None, models, prometheus, history, at)
+    with _reports(shell, remote, local) as reports:
         found = reports.nodes(by_peak=True, top=top, day=day)
     shell.show(nodes_table(found, shell.settings.hot_share))
     if found.peak_hours is None:
@@ -126,32 +126,35 @@ def node(
     from forecast_scheduler.reports.node_tables import node_lines, node_tables
 
     remote = (scorer, token_file, ca, client_cert, client_key)
-    with _reports(shell.settings, remote, (cluster, kubeconfig, models, prometheus, history, at)) as reports:
+    local = (cluster, kubeconfig, None, models, prometheus, history, at)
+    with _reports(shell, remote, local) as reports:
         report = reports.node_report(name, day=day, top=top)
     shell.show(node_tables(report, shell.settings.hot_share), node_lines(report))
     write_figures(json, msgspec.to_builtins(report))
 
 
 _Remote = tuple[str | None, Path | None, Path | None, Path | None, Path | None]
-_Local = tuple[Path | None, Path | None, str | None, str | None, Path | None, str | None]
+_Local = tuple[Path | None, Path | None, str | None, str | None, str | None, Path | None, str | None]
 
 
 @contextmanager
-def _reports(settings: Settings, remote: _Remote, local: _Local) -> Iterator[NodeReports]:
+def _reports(shell: Shell, remote: _Remote, local: _Local) -> Iterator[NodeReports]:
     """Ask the scorer that is named, else compute from the cluster. Raises InputError."""
     from forecast_scheduler.commands.node_reports import RemoteNodeReports, local_node_reports
     from forecast_scheduler.commands.scorer.scorer_setup import Inputs
     from serving.remote_service import RemoteAddress, RemoteService
 
     url, token_file, ca, client_cert, client_key = remote
-    cluster, kubeconfig, models, prometheus, history, at = local
+    cluster, kubeconfig, context, models, prometheus, history, at = local
+    access = shell.cluster_access(kubeconfig, None, cluster)
     if url == _IN_CLUSTER:
         if any(remote[1:]) or any(one is not None for one in (cluster, models, prometheus, history, at)):
-            raise InputError("--scorer kubernetes asks the scorer in the cluster: pass --kubeconfig at most with it")
+            raise InputError(
+                "--scorer kubernetes asks the scorer in the cluster: pass --kubeconfig and --context at most with it"
+            )
         from forecast_scheduler.commands.api_server_proxy import ProxiedService
-        from kube.client.kubernetes_client import api_client
 
-        yield RemoteNodeReports(lambda: ProxiedService(api_client(kubeconfig), "scorer", seconds=SERVER_SECONDS))
+        yield RemoteNodeReports(lambda: ProxiedService(access.client(), "scorer", seconds=SERVER_SECONDS))
         return
     if url is not None:
         if any(one is not None for one in local):
@@ -164,8 +167,8 @@ def _reports(settings: Settings, remote: _Remote, local: _Local) -> Iterator[Nod
         return
     if any(remote):
         raise InputError("--token-file, --ca, --client-cert and --client-key are for --scorer URL: pass it, too")
-    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, parse_moment(at))
-    with local_node_reports(settings, inputs) as reports:
+    inputs = Inputs(cluster, access, models, prometheus, history, parse_moment(at))
+    with local_node_reports(shell.settings, inputs) as reports:
         yield reports
 
 

@@ -19,6 +19,7 @@ from forecast_scheduler.reports.history_tables import rules_table
 from forecast_scheduler.reports.table_format import titled_table
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import scorer_options
+from kube.client.cluster_access import CURRENT_CLUSTER
 from rebalancer.rebalance_settings import RebalanceOptions
 from rebalancer.trajectory.trajectories import (
     PLACEMENT_AND_MOVES,
@@ -101,7 +102,7 @@ def configured_setup(settings: Settings) -> ScorerSetup | None:
     others = (usual.scorer.scores, usual.policies, scorer_options(usual).capacities)
     if ours == others:
         return None
-    provider = None if settings.policies.file is None else read_policies(settings, None)
+    provider = None if settings.policies.file is None else read_policies(settings, CURRENT_CLUSTER)
     return ScorerSetup(scorer_options(settings), provider)
 
 

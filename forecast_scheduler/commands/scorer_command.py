@@ -61,17 +61,23 @@ def scorer(
     from scorer.service.app import create_app
     from serving.server import ScorerServer
 
-    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
+    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, moment)
     check_exposed(settings.scorer.serving)
     with ExitStack() as stack:
-        named = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=cluster is None))
+        named = stack.enter_context(open_policies(settings, inputs.access, has_api_server=cluster is None))
         provider, collectors = (None, ()) if named is None else (named.provider, (named.collector,))
         prepared = prepare_scorer(settings, inputs, policies=provider)
         live, background = prepared.scorer, prepared.background
         stack.enter_context(prepared.following(scored_by_policy(live, provider)))
-        access = kubernetes_access(settings.scorer.serving, inputs.kubeconfig or settings.kubernetes.kubeconfig)
         hosts, hot = hosts_of(settings.scorer.serving), settings.hot_share
-        app = create_app(live, settings.scorer, access=access, collectors=collectors, hosts=hosts, hot=hot)
+        app = create_app(
+            live,
+            settings.scorer,
+            access=kubernetes_access(settings.scorer.serving, inputs.access),
+            collectors=collectors,
+            hosts=hosts,
+            hot=hot,
+        )
         server = ScorerServer(app, settings.scorer.serving, on_started=lambda url: shell.say(f"scorer: {url}"))
         with background:
             server.run()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from base.errors import InputError
-from kube.client.kubernetes_client import api_client
+from kube.client.cluster_access import ClusterAccess
 from serving.hosts import Hosts
 from serving.kubernetes_access import AccessLimits, KubernetesAccess
 from serving.server import only_this_machine
@@ -42,7 +41,7 @@ def hosts_of(settings: ServingOptions) -> Hosts:
     return Hosts(names, loopback=only_this_machine(settings.host))
 
 
-def kubernetes_access(settings: ServingOptions, kubeconfig: Path | None) -> KubernetesAccess | None:
+def kubernetes_access(settings: ServingOptions, access: ClusterAccess) -> KubernetesAccess | None:
     """Reviews by the API server; None = they are off. Raises InputError: no API server is named, or no right to ask it;
     ReviewFailed: it does not answer."""
     if not settings.kubernetes_auth:
@@ -52,6 +51,6 @@ def kubernetes_access(settings: ServingOptions, kubeconfig: Path | None) -> Kube
             )
         return None
     limits = AccessLimits()
-    ask = api_server_ask(api_client(kubeconfig, connections=limits.reviews), _REVIEW_SECONDS)
+    ask = api_server_ask(access.client(connections=limits.reviews), _REVIEW_SECONDS)
     check_delegation(ask)
     return KubernetesAccess(ask, settings.kubernetes_audiences, limits)

@@ -26,6 +26,7 @@ from base.redaction import redacted
 from forecast_scheduler.commands.log_format import LogFormat, formatter_of, log_format_option
 from forecast_scheduler.commands.output_format import OutputFormat, output_format
 from forecast_scheduler.commands.progress import show_progress
+from kube.client.cluster_access import ClusterAccess
 
 STDOUT = Path("-")
 """`--json -` writes to standard output."""
@@ -77,6 +78,15 @@ class Shell:
         """Write an HTML page with plots, and say where it is."""
         write_text(path, page)
         self.say(f"report with plots: {path.resolve()}")
+
+    def cluster_access(
+        self, kubeconfig: Path | None, context: str | None, cluster: Path | None = None
+    ) -> ClusterAccess:
+        """The cluster that the options name, else the settings. Raises InputError if `cluster`, a file, is another."""
+        if cluster is not None and (kubeconfig or context):
+            option = "--kubeconfig" if kubeconfig else "--context"
+            raise InputError(f"--cluster and {option} name two clusters: pass one of them")
+        return ClusterAccess(kubeconfig or self.settings.kubernetes.kubeconfig, context)
 
     def history(self, option: Path | str | None) -> Path:
         """The history directory, from the option or the settings; InputError where there is neither."""

@@ -117,7 +117,7 @@ def train(
     if prometheus is None and history is not None:
         store = None  # --history alone means this history as it is, even where the settings name a server
     elif (store := named_store(settings, prometheus)) is None and settings.history is None:
-        store = store_without_history(settings, kubeconfig)
+        store = store_without_history(settings, shell.cluster_access(kubeconfig, None))
     if store is None:
         place = str(shell.history(history))
 

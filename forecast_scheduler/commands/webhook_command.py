@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forecast_scheduler.commands.command_options import (
@@ -23,6 +22,7 @@ from forecast_scheduler.commands.shell import open_shell
 if TYPE_CHECKING:
     from forecast_scheduler.commands.policy.followed_policies import LivePolicies
     from forecast_scheduler.settings.document import Settings
+    from kube.client.cluster_access import ClusterAccess
 
 
 def webhook(
@@ -45,25 +45,25 @@ def webhook(
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"webhook": options})
-    kubeconfig = kubeconfig or settings.kubernetes.kubeconfig
+    access = shell.cluster_access(kubeconfig, None)
 
     from forecast_scheduler.commands.webhook_setup import open_webhook
     from serving.server import ScorerServer
 
     with (
-        _policies(settings, kubeconfig) as policies,
-        open_webhook(settings.webhook, settings.advise, settings.excluded, kubeconfig, policies) as live,
+        _policies(settings, access) as policies,
+        open_webhook(settings.webhook, settings.advise, settings.excluded, access, policies) as live,
     ):
         server = ScorerServer(live.app, live.server, on_started=lambda url: shell.say(f"webhook: {url}"))
         server.run()
     shell.say("webhook: ended")
 
 
-def _policies(settings: Settings, kubeconfig: Path | None) -> AbstractContextManager[LivePolicies | None]:
+def _policies(settings: Settings, access: ClusterAccess) -> AbstractContextManager[LivePolicies | None]:
     """Return the policies that the settings name. Of mistakes in them the parts that place pods write events."""
     if settings.policies.place is None:
         return nullcontext()
     from forecast_scheduler.commands.policy.followed_policies import open_policies
 
     quiet = settings.model_copy(update={"policies": settings.policies.model_copy(update={"events": False})})
-    return open_policies(quiet, kubeconfig, has_api_server=False)
+    return open_policies(quiet, access, has_api_server=False)

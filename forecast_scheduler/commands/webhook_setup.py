@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -32,7 +31,8 @@ from base.errors import InputError
 from base.excluded import ExcludedOptions
 from base.periodic_task import PeriodicTask
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
-from kube.client.kubernetes_client import api_client, check_access
+from kube.client.cluster_access import ClusterAccess
+from kube.client.kubernetes_client import check_access
 from kube.client.kubernetes_source import ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.client.right_to_patch_pods import LOOK_SECONDS as RIGHT_SECONDS
@@ -68,7 +68,7 @@ def open_webhook(
     settings: WebhookOptions,
     advise: AdviseOptions,
     excluded: ExcludedOptions,
-    kubeconfig: Path | None = None,
+    access: ClusterAccess,
     policies: LivePolicies | None = None,
 ) -> Iterator[LiveWebhook]:
     """A webhook that follows its API server while the context lasts.
@@ -79,7 +79,7 @@ def open_webhook(
     Raises InputError: no certificate, or two; an API server that refuses.
     """
     _check(settings)
-    api = api_client(kubeconfig)
+    api = access.client()
     check_access(api, (Kind.NAMESPACES, Kind.PODS) if settings.statuses else (Kind.NAMESPACES,))
     with ExitStack() as stack:
         store, errors = TemplateStore(), LastErrors()
@@ -102,12 +102,11 @@ def open_webhook(
             holding, ask_of, of_advice = _advice(settings.advice, advise, api, stack, by_policy, excluded)
             reviewer, abilities = Reviewer(store, errors, gates_of=holding, ask_of=ask_of), holding.abilities
             collectors = (*collectors, *of_advice)
-        access = kubernetes_access(settings.serving, kubeconfig)
         app = create_app(
             reviewer.begin,
             store,
             settings,
-            access=access,
+            access=kubernetes_access(settings.serving, access),
             collectors=collectors,
             hosts=hosts_of(settings.serving),
             abilities=abilities,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
@@ -22,7 +21,8 @@ from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
 from forecast_scheduler.discovery.services import ClusterNodes, nodes_of, services_of, together
 from forecast_scheduler.discovery.store_search import search
 from kube.client.access_review import ask_right
-from kube.client.kubernetes_client import UnreachableApiServer, api_client, ask, required, runs_in_cluster
+from kube.client.cluster_access import ClusterAccess
+from kube.client.kubernetes_client import UnreachableApiServer, ask, required
 from kube.client.kubernetes_steps import Request
 from trainer.prometheus.http_answer import NoPrometheusApi, Transient
 from trainer.prometheus.metrics_store import MetricsStore
@@ -47,20 +47,17 @@ class NoStoreFound(InputError):
     """No store is named, and the search found none; the message says why, and the way out."""
 
 
-def find_store(options: PrometheusOptions, kubeconfig: Path | None) -> MetricsStore:
-    """Return the store that knows the cluster's nodes. Raises NoStoreFound.
-
-    kubeconfig: None = of the cluster this runs in, else kubectl's
-    """
+def find_store(options: PrometheusOptions, access: ClusterAccess) -> MetricsStore:
+    """Return the store that knows the cluster's nodes. Raises NoStoreFound."""
     try:
-        api = api_client(kubeconfig)
+        api = access.client()
         _check_rights(api)
         services = [one for page in _pages(api, "services", services_of) for one in page]
         candidates = rank_services(services)
         nodes = together(list(_pages(api, "nodes", nodes_of))) if candidates else ClusterNodes({})
     except (InputError, UnreachableApiServer) as error:
         raise _none_found(f"the cluster cannot be searched for one: {error}") from error
-    reach = _by_address if runs_in_cluster(kubeconfig) else _through(api)
+    reach = _by_address if access.runs_here() else _through(api)
     quick = options.replace(timeout=_ANSWER_SECONDS, patience=0)
 
     def probe(candidate: StoreCandidate, path: str) -> KnownNodes:

@@ -6,20 +6,18 @@ and memory of the fields that matter.
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 
 from base.errors import ForecastError, InputError
 from kube.client.api_answer import ApiAnswer, answered, read_answer, unanswered
+from kube.client.kubeconfig import kubectls_own, load_context
 from kube.client.kubernetes_steps import Request, list_request
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, Kind
 
@@ -33,9 +31,10 @@ class UnreachableApiServer(ForecastError):
     """The API server does not answer; it may later."""
 
 
-def api_client(kubeconfig: Path | None = None, *, connections: int | None = None) -> client.ApiClient:
-    """A client for the current context of a kubeconfig file; None = for the cluster this process runs in, else for what
-    kubectl would talk to: $KUBECONFIG or ~/.kube/config.
+def api_client(
+    kubeconfig: Path | None = None, context: str | None = None, *, connections: int | None = None
+) -> client.ApiClient:
+    """A client for a cluster, see ClusterAccess for the first two.
 
     connections : to one server, kept open for the next request; None = a few
 
@@ -43,61 +42,28 @@ def api_client(kubeconfig: Path | None = None, *, connections: int | None = None
     """
     configuration = client.Configuration()
     found: str | Path | None = kubeconfig
-    if found is None:
+    if found is None and context is None:
         try:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except ConfigException as error:
-            found = _kubectls_own()
-            if found is None:
-                raise InputError(
-                    f"this process does not run in a Kubernetes cluster ({error}), there is no $KUBECONFIG and no "
-                    "~/.kube/config: name a kubeconfig with --kubeconfig, or give the cluster as a file with --cluster"
-                ) from error
+            found = kubectls_own(f"this process does not run in a Kubernetes cluster ({error}), ")
+    elif found is None:
+        found = kubectls_own()
     if found is not None:
-        _load(found, configuration)
+        load_context(found, context, configuration)
     if connections is not None:
         configuration.connection_pool_maxsize = connections
     configuration.socket_options = [*urllib3.connection.HTTPConnection.default_socket_options, *_keep_alive_options()]
     return client.ApiClient(configuration)
 
 
-def runs_in_cluster(kubeconfig: Path | None) -> bool:
-    """Whether api_client(kubeconfig) is for the cluster in which this process runs."""
-    if kubeconfig is not None:
-        return False
+def runs_in_cluster() -> bool:
+    """Whether api_client() is for the cluster in which this process runs."""
     try:
         config.load_incluster_config(client_configuration=client.Configuration())  # type: ignore[no-untyped-call]
     except ConfigException:
         return False
     return True
-
-
-def _load(kubeconfig: str | Path, configuration: client.Configuration) -> None:
-    """kubeconfig: several files are separated as in $KUBECONFIG. Raises InputError."""
-    try:
-        if isinstance(kubeconfig, Path):
-            _require_file(kubeconfig)
-        config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=str(kubeconfig), client_configuration=configuration, persist_config=False
-        )
-    except ConfigException as error:
-        raise InputError(
-            f"kubeconfig {kubeconfig} cannot be used ({_one_line(error)}): `kubectl --kubeconfig {kubeconfig} config "
-            "get-contexts` shows what it has, `kubectl config use-context` sets the current one"
-        ) from error
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-        # The client's loader lets through whatever its YAML library and its own look-ups raise.
-        raise InputError(f"kubeconfig {kubeconfig} cannot be read: {_one_line(error)}") from error
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] != "yaml":
-            raise
-        raise InputError(f"kubeconfig {kubeconfig} is not YAML: {_one_line(error)}") from error
-
-
-def _kubectls_own() -> str | None:
-    """Return the kubeconfig that kubectl reads without arguments, if there is one."""
-    files = KUBE_CONFIG_DEFAULT_LOCATION.split(os.pathsep)
-    return KUBE_CONFIG_DEFAULT_LOCATION if any(Path(file).expanduser().is_file() for file in files) else None
 
 
 def open_request(
@@ -201,13 +167,6 @@ def required(answer: ApiAnswer, what: str, *, grant: str = "it") -> ApiAnswer:
     return answer
 
 
-def _require_file(kubeconfig: Path) -> None:
-    if not kubeconfig.is_file():
-        raise InputError(
-            f"there is no kubeconfig {kubeconfig}: name another one, or leave --kubeconfig out inside a cluster"
-        )
-
-
 def _keep_alive_options() -> list[tuple[int, int, int]]:
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     # Not every platform names all of them.
@@ -216,7 +175,3 @@ def _keep_alive_options() -> list[tuple[int, int, int]]:
         for name, seconds in _KEEP_ALIVE.items()
         if hasattr(socket, name)
     ]
-
-
-def _one_line(error: Any) -> str:
-    return " ".join(str(error).split())[:300]

@@ -16,6 +16,7 @@ from forecast_scheduler.commands.node_reports import local_node_reports
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import schedule_policy
+from kube.client.cluster_access import CURRENT_CLUSTER
 from placement.decisions.decision import Binding, decision_of, note_of
 from scheduler.cycle.decisions import NodeChoice
 from scheduler.decision_advice import advice_of_cycle
@@ -178,7 +179,7 @@ def test_thirty_questions_get_one_answer(
     monkeypatch.setenv("COLUMNS", "200")
     options = evening.options()
     found = of_terminal(capfd, options)
-    inputs = Inputs(evening.cluster, None, str(evening.models), None, evening.history, parse_moment(MOMENT))
+    inputs = Inputs(evening.cluster, CURRENT_CLUSTER, str(evening.models), None, evening.history, parse_moment(MOMENT))
     with local_node_reports(Settings(), inputs) as scorer:
         assert isinstance(scorer, Scorer)
         resource = found["nodes"][1]

@@ -19,6 +19,7 @@ from forecast_scheduler.commands.live_placing import open_placing
 from forecast_scheduler.commands.policy.followed_policies import read_policies
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings, with_options
+from kube.client.cluster_access import CURRENT_CLUSTER
 from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_pod
@@ -74,7 +75,7 @@ def as_extender(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Sc
 
 @contextmanager
 def as_explain(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, ScorerBackground]]:
-    with open_placing(settings, inputs, read_policies(settings, None)) as (scorer, background, _):
+    with open_placing(settings, inputs, read_policies(settings, CURRENT_CLUSTER)) as (scorer, background, _):
         yield scorer, background
 
 

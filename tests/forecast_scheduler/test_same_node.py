@@ -19,6 +19,7 @@ from forecast_scheduler.commands.policy.followed_policies import read_policies
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.feature_options import schedule_policy, schedule_policy_defaults
+from kube.client.cluster_access import CURRENT_CLUSTER
 from placement.feasibility import feasibility
 from placement.filters.catalogue import standard_filters
 from placement.index.index import INDEXED_KINDS
@@ -76,7 +77,7 @@ def decision_of_cycle(
     cluster: Path, models: Path, moment: datetime | None, settings: Settings, name: str
 ) -> tuple[str | None, float | None]:
     """The node of the pod shop/`name`, popped alone, and the expected peak there as a share of capacity."""
-    provider = read_policies(settings, None, schedule_policy_defaults(settings))
+    provider = read_policies(settings, CURRENT_CLUSTER, schedule_policy_defaults(settings))
     policies = provider or OnePolicyForAll(schedule_policy(settings))
     inputs = Inputs(cluster, models=str(models), at=moment)
     prepared = prepare_scorer(settings, inputs, policies=provider)

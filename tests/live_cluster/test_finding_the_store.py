@@ -11,6 +11,7 @@ import pytest
 
 from forecast_scheduler.cli import run
 from forecast_scheduler.discovery.cluster_store import NoStoreFound, find_store
+from kube.client.cluster_access import ClusterAccess
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, node
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -54,7 +55,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 def _finds(kubeconfig: Path) -> bool:
     try:
-        find_store(PrometheusOptions(), kubeconfig)
+        find_store(PrometheusOptions(), ClusterAccess(kubeconfig))
     except NoStoreFound:
         return False
     return True
@@ -84,7 +85,7 @@ def test_the_store_that_knows_the_nodes_is_taken(plane: ControlPlane, capfd: pyt
 
 
 def test_usage_is_read_through_the_proxy(plane: ControlPlane) -> None:
-    store = find_store(PrometheusOptions(), plane.kubeconfig)
+    store = find_store(PrometheusOptions(), ClusterAccess(plane.kubeconfig))
     connection = store.connect(PrometheusOptions())
     assert connection.instant("nodes", "count(kube_node_info)").values.tolist() == [3.0]
     connection.close()

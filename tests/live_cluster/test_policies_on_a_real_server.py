@@ -8,6 +8,7 @@ import yaml
 
 from forecast_scheduler.commands.policy.followed_policies import open_policies
 from forecast_scheduler.settings.document import Settings
+from kube.client.cluster_access import ClusterAccess
 from kube.decoding.decoding import decode_pod
 from testing.processes.scorer_process import ROOT
 from testing.processes.webhook_process import Api
@@ -35,7 +36,8 @@ def test_the_rights_that_are_documented_are_enough(plane: ControlPlane, writer: 
     written = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policies.yaml": GOOD}}
     writer.create(written)
     settings = Settings.model_validate({"policies": {"config_map": f"default/{name}"}})
-    with Api(plane) as api, open_policies(settings, plane.write_kubeconfig("nobody", plane.powerless_token)) as live:
+    nobody = ClusterAccess(plane.write_kubeconfig("nobody", plane.powerless_token))
+    with Api(plane) as api, open_policies(settings, nobody) as live:
         assert live is not None
         provider = live.provider
         refusal = provider.status.refusal

@@ -17,6 +17,7 @@ from advisor.advice_settings import AdviseOptions
 from base.errors import InputError
 from base.excluded import ExcludedOptions
 from forecast_scheduler.commands.webhook_setup import open_webhook
+from kube.client.cluster_access import ClusterAccess
 from scorer.scoring_policy import OPT_OUT_ANNOTATION
 from testing.processes.command import command
 from testing.processes.scorer_process import ROOT
@@ -158,7 +159,7 @@ def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path
     both = WebhookOptions(serving=WebhookServing(tls_cert=Path("a.pem")), certificates=CertificateOptions(managed=True))
     with (
         pytest.raises(InputError, match="leave one of them out"),
-        open_webhook(both, AdviseOptions(), ExcludedOptions(), plane.kubeconfig),
+        open_webhook(both, AdviseOptions(), ExcludedOptions(), ClusterAccess(plane.kubeconfig)),
     ):
         pass
     forbidden = plane.write_kubeconfig("nobody", plane.powerless_token)
@@ -168,7 +169,7 @@ def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path
             WebhookOptions(serving=WebhookServing(tls_cert=Path("a.pem"))),
             AdviseOptions(),
             ExcludedOptions(),
-            forbidden,
+            ClusterAccess(forbidden),
         ),
     ):
         pass

@@ -80,11 +80,11 @@ def advise(
         "leader_election": None if leader_elect is None else {"enabled": leader_elect},
     }
     settings = with_options(shell.settings, {"advise": options, "policies": policies_option(policies)})
+    access = shell.cluster_access(kubeconfig, None)
     if release:
         from advisor.remove_all_gates import release_all
-        from kube.client.kubernetes_client import api_client
 
-        shell.say(str(release_all(api_client(kubeconfig or settings.kubernetes.kubeconfig))))
+        shell.say(str(release_all(access.client())))
         return
 
     from forecast_scheduler.commands.advise.driver import Advising
@@ -99,5 +99,5 @@ def advise(
         for name, one in settings.plugins.items()
     }
     loop = settings.model_copy(update={"schedule": ours.loop_settings(), "plugins": plugins})
-    inputs = Inputs(kubeconfig=kubeconfig, models=models, prometheus=prometheus)
+    inputs = Inputs(access=access, models=models, prometheus=prometheus)
     serve(shell, loop, inputs, name="advise", driver=Advising(ours, settings.excluded), serving=ours.serving)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from cluster.tables.cluster_file import ClusterObjects
     from forecast_scheduler.commands.explain.pod_state import PodState
     from forecast_scheduler.settings.document import Settings
+    from kube.client.cluster_access import ClusterAccess
     from kube.objects.objects import PodInfo
     from scheduler.scheduling_answers import QueuedPod
     from scorer.scorer import Scorer
@@ -138,11 +139,12 @@ def explain(
     }
     settings = with_options(shell.settings, {"policies": policies_option(policies), "schedule": options})
     check_profiles(settings.schedule)
-    check_inputs(Inputs(cluster, kubeconfig, models, prometheus, history, moment))
+    access = shell.cluster_access(kubeconfig, None, cluster)
+    check_inputs(Inputs(cluster, access, models, prometheus, history, moment))
     objects = None if cluster is None else read_cluster_file(cluster)
-    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment, objects)
+    inputs = Inputs(cluster, access, models, prometheus, history, moment, objects)
     queue = partial(_queued, settings, server, (token_file, ca, None, None))
-    found, state = _pod(pod, objects, settings, kubeconfig, queue)
+    found, state = _pod(pod, objects, settings, access, queue)
     if state is not None:  # at once: what follows needs the whole cluster
         shell.show(state.lines())
     component = component_of(_OTHER if found is None else found.scheduler_name, settings)
@@ -209,7 +211,7 @@ def _check_nodes(scorer: Scorer, named: list[str]) -> None:
 
 
 def _pod(
-    named: str, objects: ClusterObjects | None, settings: Settings, kubeconfig: Path | None, queue: AskQueue
+    named: str, objects: ClusterObjects | None, settings: Settings, access: ClusterAccess, queue: AskQueue
 ) -> tuple[PodInfo | None, PodState | None]:
     """The pod that a manifest describes, or one of the cluster, of an API server with its state; None = the cluster has
     no such pod."""
@@ -220,21 +222,21 @@ def _pod(
     if not (slash and namespace and name) or "/" in name:
         raise InputError(f"pod {named!r} is neither a file nor namespace/name: write for instance shop/cart-7d9-x2x4z")
     if objects is None:
-        return _from_server(namespace, name, settings, kubeconfig or settings.kubernetes.kubeconfig, queue)
+        return _from_server(namespace, name, settings, access, queue)
     return next((pod for pod in objects.pods if (pod.namespace, pod.name) == (namespace, name)), None), None
 
 
 def _from_server(
-    namespace: str, name: str, settings: Settings, kubeconfig: Path | None, queue: AskQueue
+    namespace: str, name: str, settings: Settings, access: ClusterAccess, queue: AskQueue
 ) -> tuple[PodInfo | None, PodState | None]:
     """One pod, asked for before anything is followed: its schedulerName decides what is."""
     from forecast_scheduler.commands.explain.pod_state import state_of_pod
     from forecast_scheduler.commands.explain.read_pod_facts import read_facts
-    from kube.client.kubernetes_client import api_client, ask, required
+    from kube.client.kubernetes_client import ask, required
     from kube.client.kubernetes_steps import Request
     from kube.decoding.decoding import decode_pod
 
-    api = api_client(kubeconfig)
+    api = access.client()
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
     answer = ask(api, Request(path), seconds=_ASK_SECONDS)
     if answer.status == _NOT_FOUND:

@@ -85,7 +85,7 @@ def open_explaining(component: Component, inputs: Inputs, objects: ClusterObject
         with open_dry_loop(settings, inputs) as (scorer, background, world):
             yield _ByProfile(component, scorer, background, world)
         return
-    provider = read_policies(settings, inputs.kubeconfig)
+    provider = read_policies(settings, inputs.access)
     with open_placing(settings, inputs, provider) as (scorer, background, placing):
         yield _ByExtender(component, scorer, background, placing, provider, objects)
 

@@ -15,7 +15,7 @@ from forecast_scheduler.commands.policy.policy_documents import ReadPolicies, re
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import policy_defaults
 from forecast_scheduler.settings.policy_place import namespace_and_name
-from kube.client.kubernetes_client import api_client
+from kube.client.cluster_access import ClusterAccess
 from kube.client.kubernetes_contract import WatchStatus
 from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
@@ -44,20 +44,19 @@ class LivePolicies:
 @contextmanager
 def open_policies(
     settings: Settings,
-    kubeconfig: Path | None = None,
+    access: ClusterAccess,
     *,
     has_api_server: bool = True,
     defaults: PolicyDefaults | None = None,
 ) -> Iterator[LivePolicies | None]:
     """Policies that follow their document while the context lasts; None where the settings name none.
 
-    kubeconfig     : None = as the settings of the scorer say
     has_api_server : whether the pods may get events, those that name an unknown policy
     defaults       : what policies leave out; None = as the settings of the extender say
     A document that is missing or broken ends nothing: the settings apply until there is a good one. Raises InputError
     where the settings themselves are wrong, or there is no way to an API server that is needed.
     """
-    ours, config = settings.policies, kubeconfig or settings.kubernetes.kubeconfig
+    ours = settings.policies
     if ours.file is None and ours.config_map is None:
         yield None
         return
@@ -66,7 +65,7 @@ def open_policies(
     with ExitStack() as stack:
         events: PolicyEvents | None = None
         if ours.events and (has_api_server or ours.config_map):
-            events = PolicyEvents(api_server_post(api_client(config)), instance=socket.gethostname())
+            events = PolicyEvents(api_server_post(access.client()), instance=socket.gethostname())
             events.start()
             stack.callback(events.stop)
             if has_api_server:
@@ -74,12 +73,12 @@ def open_policies(
         if ours.file is not None:
             last_contact = _look_at(ours.file, provider, stack)
         else:
-            last_contact = _follow(ours.config_map or "", config, provider, events, stack)
+            last_contact = _follow(ours.config_map or "", access, provider, events, stack)
         yield LivePolicies(provider, PolicyCollector(provider, events, last_contact=last_contact))
 
 
 def read_policies(
-    settings: Settings, kubeconfig: Path | None, defaults: PolicyDefaults | None = None
+    settings: Settings, access: ClusterAccess, defaults: PolicyDefaults | None = None
 ) -> PolicyProvider | None:
     """Read the policies once; None if the settings name none. defaults: see open_policies.
 
@@ -87,7 +86,7 @@ def read_policies(
     """
     if settings.policies.place is None:
         return None
-    read = read_in_place(settings.policies.place, settings, kubeconfig, defaults)
+    read = read_in_place(settings.policies.place, settings, access, defaults)
     return provider_of(read, defaults or policy_defaults(settings))
 
 
@@ -120,10 +119,10 @@ def _look_at(path: Path, provider: PolicyProvider, stack: ExitStack) -> LastCont
 
 
 def _follow(
-    config_map: str, kubeconfig: Path | None, provider: PolicyProvider, events: PolicyEvents | None, stack: ExitStack
+    config_map: str, access: ClusterAccess, provider: PolicyProvider, events: PolicyEvents | None, stack: ExitStack
 ) -> LastContact:
     namespace, name = namespace_and_name(config_map)
-    source = config_map_source(api_client(kubeconfig), namespace, name, provider, events)
+    source = config_map_source(access.client(), namespace, name, provider, events)
     source.start()
     stack.callback(source.stop)
 

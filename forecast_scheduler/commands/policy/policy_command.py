@@ -75,12 +75,13 @@ def check(
 ) -> None:
     """Check a file of policies; with a cluster also say which pods it touches and how their best nodes change.
 
-    With neither --cluster nor --kubeconfig no cluster is looked at.
+    With none of --cluster, --kubeconfig and --context no cluster is looked at.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
     moment = parse_moment(at)
-    with_cluster = cluster is not None or kubeconfig is not None
+    has_server = kubeconfig is not None
+    with_cluster = cluster is not None or has_server
     given = {
         "--models": models,
         "--prometheus": prometheus,
@@ -96,12 +97,13 @@ def check(
     from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 
     read = read_file(file, shell.settings)
-    against = against or in_place_for(file, shell.settings, has_server=kubeconfig is not None)
-    in_place = read_in_place(against, shell.settings, kubeconfig) if with_cluster else None
+    against = against or in_place_for(file, shell.settings, has_server=has_server)
+    access = shell.cluster_access(kubeconfig, None, cluster)
+    in_place = read_in_place(against, shell.settings, access) if with_cluster else None
     figures: dict[str, Any] = {"file": str(file), **document_json(read.document)}
     shell.show(document_table(read.document, str(file)), notes(read.document))
     if in_place is not None:
-        inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
+        inputs = Inputs(cluster, access, models, prometheus, history, moment)
         figures |= {"against": in_place.where, "cluster": _compare(shell, inputs, in_place, read, top)}
     write_figures(json, figures)
 

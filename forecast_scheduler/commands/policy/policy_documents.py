@@ -14,6 +14,7 @@ from base.errors import InputError
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import policy_defaults
 from forecast_scheduler.settings.policy_place import namespace_and_name, split_place
+from kube.client.cluster_access import ClusterAccess
 from kube.objects.objects import PodInfo
 from placement.policies.compiling import PolicyDefaults, compile_document
 from placement.policies.document import PolicyDocument, PolicySpec, read_document
@@ -44,7 +45,7 @@ def read_file(path: Path, settings: Settings, defaults: PolicyDefaults | None = 
 
 
 def read_in_place(
-    where: str | None, settings: Settings, kubeconfig: Path | None, defaults: PolicyDefaults | None = None
+    where: str | None, settings: Settings, access: ClusterAccess, defaults: PolicyDefaults | None = None
 ) -> ReadPolicies:
     """The policies to compare with: of a file, or configmap:NAMESPACE/NAME; None = none but the settings'."""
     defaults = defaults or policy_defaults(settings)
@@ -53,7 +54,7 @@ def read_in_place(
     file, config_map = split_place(where)
     if config_map is None:
         return read_file(file or Path(where), settings, defaults)
-    return _read(where, _text_of_config_map(where, config_map, kubeconfig or settings.kubernetes.kubeconfig), defaults)
+    return _read(where, _text_of_config_map(where, config_map, access), defaults)
 
 
 def in_place_for(file: Path, settings: Settings, *, has_server: bool) -> str | None:
@@ -96,20 +97,19 @@ def _text_of(path: Path) -> str:
         raise InputError(f"policies {path} cannot be read: {reason or error}") from error
 
 
-def _text_of_config_map(where: str, config_map: str, kubeconfig: Path | None) -> str:
+def _text_of_config_map(where: str, config_map: str, access: ClusterAccess) -> str:
     """As it is there now."""
     try:
         namespace, name = namespace_and_name(config_map)
     except ValueError as error:
         raise InputError(f"{where} names no ConfigMap: {error}") from error
 
-    from kube.client.kubernetes_client import api_client
     from placement.policies.policy_config_map import policy_text, read_config_map
 
     try:
-        api = api_client(kubeconfig)
+        api = access.client()
     except InputError as error:
-        if kubeconfig is not None:
+        if access.is_named:
             raise
         raise InputError(
             f"{where} is asked of an API server, and this process runs in no cluster: pass --kubeconfig FILE, or the "
@@ -129,7 +129,7 @@ def _compiled(where: str, text: str, document: PolicyDocument, defaults: PolicyD
     return ReadPolicies(where, text, document, compile_document(document, defaults))
 
 
-def open_choice(where: str | None, settings: Settings, kubeconfig: Path | None, *, has_server: bool) -> Choose | None:
+def open_choice(where: str | None, settings: Settings, access: ClusterAccess, *, has_server: bool) -> Choose | None:
     """Return the function that chooses a pod's policy; None = no policies are named, and the settings place all pods.
 
     where      : a file, or configmap:NAMESPACE/NAME; None = as in the settings
@@ -139,4 +139,4 @@ def open_choice(where: str | None, settings: Settings, kubeconfig: Path | None, 
     """
     if where is None:
         where = in_place(settings, has_server=has_server)
-    return None if where is None else read_in_place(where, settings, kubeconfig).policies.choose
+    return None if where is None else read_in_place(where, settings, access).policies.choose

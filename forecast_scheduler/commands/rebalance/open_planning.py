@@ -13,7 +13,6 @@ from forecast_scheduler.commands.policy.followed_policies import read_policies
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import change_windows, extender_options
-from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import source_of
 from kube.decoding.decoding import Kind
@@ -40,7 +39,7 @@ class Planning:
 @contextmanager
 def open_planning(settings: Settings, inputs: Inputs) -> Iterator[Planning]:
     """Follow the cluster of the inputs while the context lasts. Raises InputError, see prepare_scorer."""
-    provider = read_policies(settings, inputs.kubeconfig)
+    provider = read_policies(settings, inputs.access)
     prepared = prepare_scorer(settings, inputs, policies=provider)
     scorer, placing, budgets = prepared.scorer, Placing(prepared.scorer, settings), DisruptionBudgets()
     if provider is not None:
@@ -72,9 +71,7 @@ def open_planning(settings: Settings, inputs: Inputs) -> Iterator[Planning]:
             look()
             yield planning
         return
-    watch = source_of(
-        api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig), [Subscription(WATCHED_BUDGETS, budgets)]
-    )
+    watch = source_of(inputs.access.client(), [Subscription(WATCHED_BUDGETS, budgets)])
     with prepared.following(kinds):
         watch.start()
         try:

@@ -75,7 +75,7 @@ def rebalance(
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"rebalance": options})
-    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
+    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, moment)
     if not plan:
         if cluster is not None:
             raise InputError("--cluster is a cluster from a file, whose pods cannot be moved: add --plan")

@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from base.periodic_task import PeriodicTask
@@ -16,7 +15,7 @@ from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, 
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import change_windows, service_options
-from kube.client.kubernetes_client import api_client
+from kube.client.cluster_access import ClusterAccess
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import source_of
 from kube.events.event_recorder import EventRecorder, session_post
@@ -47,12 +46,12 @@ _EVENTS_AT_ONCE: Final = 50.0
 
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Rebalance until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
-    ours, kubeconfig = settings.rebalance, inputs.kubeconfig or settings.kubernetes.kubeconfig
+    ours, access = settings.rebalance, inputs.access
     check_exposed(ours.serving)
 
     # The API server, and who leads
-    api, instance = api_client(kubeconfig), socket.gethostname()
-    lease = _lease(ours, kubeconfig)
+    api, instance = access.client(), socket.gethostname()
+    lease = _lease(ours, access)
     leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
     session = ApiSession(api, connections=_CONNECTIONS, may_write=leads)
 
@@ -110,7 +109,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
         app = create_app(
             scorer,
             service_options(settings, ours.serving),
-            access=kubernetes_access(ours.serving, kubeconfig),
+            access=kubernetes_access(ours.serving, access),
             collectors=[RebalancingCollector(lambda: rebalancing.state, ours.mode), ExecutionCollector(figures)],
             routers=[plan_router(lambda: rebalancing.state)],
             bodies=[RebalanceBody],
@@ -130,8 +129,8 @@ def _requests_of(scorer: Scorer, uid: str) -> Mapping[str, float] | None:
         return None if pod is None else pod.requests
 
 
-def _lease(options: RebalanceOptions, kubeconfig: Path | None) -> Lease | None:
+def _lease(options: RebalanceOptions, access: ClusterAccess) -> Lease | None:
     """None = nothing is written, or another replica is not minded."""
     if options.mode is RebalanceMode.OFF or not options.leader_election.enabled:
         return None
-    return Lease(api_client(kubeconfig), options.leader_election)
+    return Lease(access.client(), options.leader_election)

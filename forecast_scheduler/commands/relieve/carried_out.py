@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
@@ -26,8 +25,9 @@ from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.relieve.relieve_node import Relieving
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import change_windows
+from kube.client.cluster_access import ClusterAccess
 from kube.client.eviction import Evict, Evicted, api_server_evict
-from kube.client.kubernetes_client import api_client, send
+from kube.client.kubernetes_client import send
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
 from rebalancer.hot_node import NO_SERVICE, HotNodeRelief, ReliefMove
@@ -40,14 +40,14 @@ _LOOK_SECONDS: Final = 0.5
 
 
 def carry_out(
-    relieving: Relieving, relief: HotNodeRelief, settings: Settings, kubeconfig: Path | None, say: Callable[[str], None]
+    relieving: Relieving, relief: HotNodeRelief, settings: Settings, access: ClusterAccess, say: Callable[[str], None]
 ) -> None:
     """Move the pods of a relief. say: gets a line for each step. Raises InputError before anything is done."""
     tables = relieving.planning.scorer.tables
     zone = relief.now.tzinfo if isinstance(relief.now.tzinfo, ZoneInfo) else ZoneInfo("UTC")
     if closed := change_windows(settings).closed(relief.now, zone):
         raise InputError(f"{closed}: type the commands of the report without --apply, if it cannot wait")
-    api = api_client(kubeconfig or settings.kubernetes.kubeconfig)
+    api = access.client()
     with tables.reading() as cluster:
         info = cluster.state.nodes[cluster.state.row_of[relief.node]]
         was_cordoned = info is not None and info.unschedulable

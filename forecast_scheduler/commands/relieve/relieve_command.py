@@ -65,7 +65,7 @@ def relieve(
     from forecast_scheduler.commands.relieve.relieve_node import open_relieving
     from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 
-    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
+    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, moment)
     with open_relieving(shell.settings, inputs, most) as relieving:
         relief = relieving.look(name)
         hot = shell.settings.hot_share
@@ -73,4 +73,4 @@ def relieve(
         shell.show(relief_head(relief, hot), relief_tables(relief), lines)
         write_figures(json, msgspec.to_builtins(answer_of(relief)))
         if apply and relief.moves:
-            carry_out(relieving, relief, shell.settings, kubeconfig, shell.say)
+            carry_out(relieving, relief, shell.settings, inputs.access, shell.say)

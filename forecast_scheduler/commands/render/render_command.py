@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kubernetes import client
 
     from forecast_scheduler.commands.render.pod_object import PodObject
+    from kube.client.cluster_access import ClusterAccess
 
 
 class Output(Enum):
@@ -66,8 +67,7 @@ def render(
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
-    if cluster is not None and kubeconfig is not None:
-        raise InputError("--cluster and --kubeconfig name two clusters: pass one of them")
+    access = shell.cluster_access(kubeconfig, None, cluster)
 
     from forecast_scheduler.commands.policy.policy_documents import open_choice
     from forecast_scheduler.commands.render.rendered_pod import (
@@ -81,17 +81,16 @@ def render(
     from forecast_scheduler.commands.render.template_sources import open_templates
     from kube.decoding.decoding import decode_pod
 
-    kubeconfig = kubeconfig or shell.settings.kubernetes.kubeconfig
-    api = cache(lambda: _api(kubeconfig))
+    api = cache(lambda: _api(access))
     wanted = _pod(pod, cluster, api)
     # If no cluster is named, files alone are enough.
-    has_server = cluster is None and (kubeconfig is not None or not templates or not Path(pod).is_file())
+    has_server = cluster is None and (access.is_named or not templates or not Path(pod).is_file())
     read = open_templates(templates, cluster, api)
     for warning in read.warnings:
         shell.err.print(warning, highlight=False, markup=False, soft_wrap=True)
     labels = _namespace_labels(wanted.namespace, cluster, api if has_server else None)
     rendering = render_pod(wanted, read.set, labels)
-    choose = open_choice(policies, shell.settings, kubeconfig, has_server=has_server)
+    choose = open_choice(policies, shell.settings, access, has_server=has_server)
     chosen = None
     if choose is not None:
         after = decode_pod(dict(rendering.after))
@@ -128,13 +127,11 @@ def _pod(named: str, cluster: Path | None, api: Callable[[], client.ApiClient]) 
     return found[namespace, name]
 
 
-def _api(kubeconfig: Path | None) -> client.ApiClient:
-    from kube.client.kubernetes_client import api_client
-
+def _api(access: ClusterAccess) -> client.ApiClient:
     try:
-        return api_client(kubeconfig)
+        return access.client()
     except InputError as error:
-        if kubeconfig is not None:
+        if access.is_named:
             raise
         raise InputError(f"{error}; templates from files (--templates FILE) and a manifest need none") from error
 

@@ -75,8 +75,8 @@ def requests(
     check_writable(json)
     check_writable(out)
     moment = parse_moment(at)
-    if history is not None and (cluster is not None or kubeconfig is not None or models is not None):
-        raise InputError("--history has its own pods and forecast: leave --models, --kubeconfig and --cluster out")
+    if history is not None and any(one is not None for one in (cluster, kubeconfig, None, models)):
+        raise InputError("--history has its own pods and forecast: leave --models and all that names a cluster out")
     if history is not None and out is not None:
         raise InputError("--out needs the containers of the pods, which no history has: leave --history out")
     if history is None and days is not None:
@@ -92,7 +92,9 @@ def requests(
         from forecast_scheduler.commands.requests.requests_of_cluster import report_from_cluster
         from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 
-        inputs = Inputs(cluster=cluster, kubeconfig=kubeconfig, models=models, at=moment)
+        inputs = Inputs(
+            cluster=cluster, access=shell.cluster_access(kubeconfig, None, cluster), models=models, at=moment
+        )
         report, manifests = report_from_cluster(shell.settings, inputs, None if out is None else format)
     figures = report.to_json()
     shell.show(request_table(figures), request_lines(figures))

@@ -22,7 +22,7 @@ from forecast_scheduler.commands.output_format import ManifestFormat
 from forecast_scheduler.commands.render.pod_object import pods_of_cluster_file
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
-from kube.client.kubernetes_client import api_client
+from kube.client.cluster_access import ClusterAccess
 from kube.client.pod_writes import pod_path
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
@@ -58,7 +58,7 @@ def report_from_cluster(
     if inputs.cluster is not None:
         containers = containers_in_file(inputs.cluster, wanted)
     else:
-        with _session(inputs.kubeconfig or settings.kubernetes.kubeconfig) as session:
+        with _session(inputs.access) as session:
             containers = call(session, _containers(session, wanted), _READ_SECONDS, "reading the pods of all services")
     if manifests is ManifestFormat.VPA:
         objects = list(vertical_pod_autoscalers(report.found, containers, datetime.now(UTC)))
@@ -92,8 +92,8 @@ async def _containers(session: ApiSession, wanted: Mapping[ServiceKey, PodInfo])
 
 
 @contextmanager
-def _session(kubeconfig: Path | None) -> Iterator[ApiSession]:
-    session = ApiSession(api_client(kubeconfig), may_write=lambda: False)
+def _session(access: ClusterAccess) -> Iterator[ApiSession]:
+    session = ApiSession(access.client(), may_write=lambda: False)
     session.start()
     try:
         yield session

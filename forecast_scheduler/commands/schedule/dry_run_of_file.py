@@ -26,7 +26,6 @@ from forecast_scheduler.commands.schedule.dry_run_tables import DryRunPlan
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, check_inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import schedule_policy, schedule_policy_defaults
-from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.decoding import Kind
 from kube.session.api_session import ApiSession
@@ -100,9 +99,9 @@ class DryWorld:
 @contextmanager
 def open_dry_loop(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, ScorerBackground, DryWorld]]:
     """The loops of the settings over a cluster that they write nothing to; see prepare_scorer for what is raised."""
-    provider = read_policies(settings, inputs.kubeconfig, schedule_policy_defaults(settings))
+    provider = read_policies(settings, inputs.access, schedule_policy_defaults(settings))
     with ExitStack() as stack:
-        api = None if inputs.cluster is not None else api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig)
+        api = None if inputs.cluster is not None else inputs.access.client()
         session = FileSession() if api is None else ApiSession(api, may_write=lambda: False)
         if isinstance(session, ApiSession):
             session.start()

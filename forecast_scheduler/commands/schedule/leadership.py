@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-from kube.client.kubernetes_client import api_client
+from kube.client.cluster_access import ClusterAccess
 from kube.leader_election.lease import Lease
 from kube.leader_election.lease_set import LeaseSet
 from profiles.schedule_settings import ScheduleSettings
@@ -18,7 +17,7 @@ _LEASE_CONNECTIONS: Final = 10
 
 
 def leader_lease(
-    settings: ScheduleSettings, kubeconfig: Path | None, may_lead: Callable[[], bool], identity: str
+    settings: ScheduleSettings, access: ClusterAccess, may_lead: Callable[[], bool], identity: str
 ) -> Lease | None:
     """Return the Lease of the leader; None = it is not to be taken: a dry run must not keep a scheduler from its work.
 
@@ -27,19 +26,19 @@ def leader_lease(
     if settings.dry_run or not settings.leader_election.enabled:
         return None
     # Connections of its own: a renewal must not wait for anything else.
-    return Lease(api_client(kubeconfig), settings.leader_election, identity=identity, may_lead=may_lead)
+    return Lease(access.client(), settings.leader_election, identity=identity, may_lead=may_lead)
 
 
 def shard_leases(
-    settings: ScheduleSettings, kubeconfig: Path | None, identity: str, leads: Callable[[], bool]
+    settings: ScheduleSettings, access: ClusterAccess, identity: str, leads: Callable[[], bool]
 ) -> ShardLeases | None:
     """Return the Leases by which replicas share the nodes; None = one replica places on all nodes."""
     if settings.dry_run or not settings.shards.enabled:
         return None
     label = LEASES_LABEL, settings.leader_election.name
-    api = api_client(kubeconfig, connections=_LEASE_CONNECTIONS)
+    api = access.client(connections=_LEASE_CONNECTIONS)
     leases = LeaseSet(api, settings.leader_election, label=label, identity=identity)
-    return ShardLeases(leases, api_client(kubeconfig), leads)
+    return ShardLeases(leases, access.client(), leads)
 
 
 def leads_by(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], bool]:

@@ -111,7 +111,9 @@ def schedule(
     check_profiles(settings.schedule)
     if decisions is not None and settings.schedule.dry_run:
         raise InputError("a dry run binds no pods, so its log of decisions would stay empty: leave --decisions out")
-    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, parse_moment(at))
+    inputs = Inputs(
+        cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, parse_moment(at)
+    )
     if cluster is not None:
         _decide_once(shell, settings, inputs, json)
         return

@@ -28,7 +28,6 @@ from forecast_scheduler.settings.feature_options import (
     schedule_policy_defaults,
     service_options,
 )
-from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.events.event_recorder import api_server_post
 from kube.leader_election.lease import our_identity
@@ -81,13 +80,13 @@ def serve(
     check_exposed(serving)
     check_inputs(inputs)
     sys.setswitchinterval(_SWITCH_SECONDS)
-    ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.kubernetes.kubeconfig
+    ours, access = settings.schedule, inputs.access
 
     # The API server, and who leads
-    api, identity = api_client(kubeconfig, connections=_WATCH_CONNECTIONS), our_identity()
-    lease = leader_lease(ours, kubeconfig, driver.may_lead, identity)
+    api, identity = access.client(connections=_WATCH_CONNECTIONS), our_identity()
+    lease = leader_lease(ours, access, driver.may_lead, identity)
     leads = leads_by(ours, lease)
-    held = shard_leases(ours, kubeconfig, identity, leads) if driver.may_share else None
+    held = shard_leases(ours, access, identity, leads) if driver.may_share else None
     # Where replicas share the nodes each of them writes that lives; what only one may do asks `leads`, too.
     may_write = leads if held is None else partial(held.leases.holds, replica_name(ours.leader_election, identity))
     session = ApiSession(api, connections=ours.bindings_in_flight + _SPARE_CONNECTIONS, may_write=may_write)
@@ -97,7 +96,7 @@ def serve(
         written = _without_events(settings) if ours.dry_run else settings
         defaults = schedule_policy_defaults(settings)
         followed = stack.enter_context(
-            open_policies(written, kubeconfig, has_api_server=not ours.dry_run, defaults=defaults)
+            open_policies(written, access, has_api_server=not ours.dry_run, defaults=defaults)
         )
         provider = None if followed is None else followed.provider
         places = ours.scheduler_names.values() if driver.places_reservations else ()
@@ -180,7 +179,7 @@ def serve(
             scheduling,
             metrics,
             service_options(settings, serving),
-            access=kubernetes_access(serving, kubeconfig),
+            access=kubernetes_access(serving, access),
             collectors=upkeep.collectors,
             routers=upkeep.routers,
             bodies=upkeep.bodies,

@@ -25,6 +25,7 @@ from forecast_scheduler.commands.scorer.placers import usable_nodes
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage, RecordedUsage
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import scorer_options
+from kube.client.cluster_access import CURRENT_CLUSTER, ClusterAccess
 from kube.decoding.decoding import SCORED_KINDS, Kind
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.leader_election.lease import running_time
@@ -49,7 +50,7 @@ class Inputs:
     """What a scorer works on.
 
     cluster    : file as kubectl exports it; None = follow the API server
-    kubeconfig : of that API server; None = in-cluster, else kubectl's default
+    access     : to that API server
     models     : None = where the settings say
     prometheus : URL; None = where the settings say, else the store in the cluster, if there is one
     history    : recorded usage to play as if it were measured now
@@ -58,7 +59,7 @@ class Inputs:
     """
 
     cluster: Path | None = None
-    kubeconfig: Path | None = None
+    access: ClusterAccess = CURRENT_CLUSTER
     models: str | None = None
     prometheus: str | None = None
     history: Path | None = None
@@ -146,7 +147,6 @@ def prepare_scorer(
     check_inputs(inputs)
     registry = open_registry(settings.models, inputs.models) if predicts else None
     calendar = Calendar(settings.time_zone) if settings.time_zone else Calendar()
-    kubeconfig = inputs.kubeconfig or settings.kubernetes.kubeconfig
     usage: Callable[[Callable[[], float]], UsageSource | None]
     store = None
     if inputs.history is not None:
@@ -163,7 +163,7 @@ def prepare_scorer(
             calendar = _calendar_in_use(registry)
     clock = clock_from(inputs.at, calendar)
     options = scorer_options(settings)
-    source = WatchedCluster(kubeconfig) if inputs.cluster is None else ReadFile(inputs.cluster)
+    source = WatchedCluster(inputs.access) if inputs.cluster is None else ReadFile(inputs.cluster)
     scorer = Scorer(
         options,
         usage=usage(clock) if predicts else None,
@@ -186,8 +186,6 @@ def prepare_scorer(
 
 def check_inputs(inputs: Inputs) -> None:
     """Raises InputError where they contradict each other."""
-    if inputs.cluster is not None and inputs.kubeconfig is not None:
-        raise InputError("--cluster and --kubeconfig name two clusters: pass one of them")
     if inputs.cluster is None and (inputs.at is not None or inputs.history is not None):
         raise InputError("--at and --history are for a cluster from a file: pass --cluster FILE, too")
     if inputs.history is not None and inputs.prometheus is not None:
@@ -203,11 +201,11 @@ def _calendar_in_use(registry: Registry) -> Calendar:
 
 
 class WatchedCluster(StateSource):
-    """The API server as the source of the tables, from `start` on. kubeconfig: None = in-cluster, else kubectl's."""
+    """The API server as the source of the tables, from `start` on."""
 
-    def __init__(self, kubeconfig: Path | None) -> None:
+    def __init__(self, access: ClusterAccess) -> None:
         super().__init__(self._status)
-        self._kubeconfig = kubeconfig
+        self._access = access
         self._objects: KubernetesSource | None = None
         self._rooms: ResourceSource | None = None
 
@@ -216,10 +214,10 @@ class WatchedCluster(StateSource):
     ) -> None:
         """Begin to fill the tables. Raises InputError for an API server that cannot be reached."""
         from kube.client.api_server_version import ApiServerVersion
-        from kube.client.kubernetes_client import api_client, check_access
+        from kube.client.kubernetes_client import check_access
         from kube.client.kubernetes_source import KubernetesSource, source_of
 
-        api = api_client(self._kubeconfig, connections=len(kinds) + 2)  # each watch has one
+        api = self._access.client(connections=len(kinds) + 2)  # each watch has one
         check_access(api, kinds)
         version = ApiServerVersion(api, tables.follow_version)
         self._objects = KubernetesSource(api, tables, kinds=kinds, version=version.read, is_known=is_known)
@@ -305,11 +303,11 @@ def _store(settings: Settings, inputs: Inputs) -> MetricsStore | None:
     """The store that measures the cluster; that of a cluster file is not looked for. Raises InputError."""
     if (named := named_store(settings, inputs.prometheus)) is not None or inputs.cluster is not None:
         return named
-    from kube.client.kubernetes_client import api_client, check_access
+    from kube.client.kubernetes_client import check_access
 
     # A cluster that cannot be read at all is one error, not a store in vain before it.
-    check_access(api_client(inputs.kubeconfig or settings.kubernetes.kubeconfig))
-    return store_if_any(settings, inputs.prometheus, inputs.kubeconfig)
+    check_access(inputs.access.client())
+    return store_if_any(settings, inputs.prometheus, inputs.access)
 
 
 def live_usage(settings: Settings, store: MetricsStore) -> LiveUsage:

@@ -7,7 +7,12 @@ import time
 import typer
 
 from base.errors import InputError
-from forecast_scheduler.commands.command_options import ConfigOption, JsonOption, KubeconfigOption, VerboseOption
+from forecast_scheduler.commands.command_options import (
+    ConfigOption,
+    JsonOption,
+    KubeconfigOption,
+    VerboseOption,
+)
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
 DEGRADED, NOT_KNOWN = 1, 3
@@ -31,9 +36,8 @@ def status(
 
     from forecast_scheduler.commands.status.reading import read_facts
     from forecast_scheduler.commands.status.verdict import verdict_of
-    from kube.client.kubernetes_client import api_client
 
-    api = api_client(kubeconfig or shell.settings.kubernetes.kubeconfig, connections=16)
+    api = shell.cluster_access(kubeconfig, None).client(connections=16)
     found = verdict_of(read_facts(api, shell.settings, time.time()))
     if not found.is_installed:
         raise InputError(

@@ -9,6 +9,7 @@ from base.errors import InputError
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.serving_access import check_exposed, kubernetes_access
 from forecast_scheduler.settings.document import Settings
+from kube.client.cluster_access import ClusterAccess
 from serving.server import only_this_machine
 from serving.server_settings import ServingOptions
 
@@ -89,5 +90,5 @@ def test_neither_a_server_certificate_nor_audiences_say_who_asks(tmp_path: Path)
     with pytest.raises(InputError, match=r"webhook\.serving\.host is 0\.0\.0\.0"):
         check_exposed(_settings("webhook", host=EVERYWHERE, anonymous=False))
     with pytest.raises(InputError, match=r"kubernetes_audiences is set without scorer\.serving\.kubernetes_auth"):
-        kubernetes_access(_settings("scorer", kubernetes_audiences=["ours"]), tmp_path)
-    assert kubernetes_access(_settings("scorer"), tmp_path) is None
+        kubernetes_access(_settings("scorer", kubernetes_audiences=["ours"]), ClusterAccess(tmp_path))
+    assert kubernetes_access(_settings("scorer"), ClusterAccess(tmp_path)) is None

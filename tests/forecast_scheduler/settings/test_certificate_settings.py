@@ -12,6 +12,7 @@ from base.errors import InputError
 from base.excluded import ExcludedOptions
 from forecast_scheduler.commands.webhook_setup import open_webhook
 from forecast_scheduler.settings.document import Settings, load_settings
+from kube.client.cluster_access import CURRENT_CLUSTER
 
 PAGE = Path(__file__).parents[3] / "docs" / "operate" / "webhook.md"
 
@@ -32,7 +33,10 @@ def test_mistakes_are_named(setting: dict[str, Any], message: str) -> None:
 def test_files_and_managed_certificates_exclude_each_other(file: str) -> None:
     settings = WebhookOptions.model_validate({"certificates": {"managed": True}, "serving": {file: "a.pem"}})
     way_out = rf"webhook\.serving\.{file} .*leave one of them out, or write webhook\.serving\.{file}: null"
-    with pytest.raises(InputError, match=way_out), open_webhook(settings, AdviseOptions(), ExcludedOptions()):
+    with (
+        pytest.raises(InputError, match=way_out),
+        open_webhook(settings, AdviseOptions(), ExcludedOptions(), CURRENT_CLUSTER),
+    ):
         pass
 
 

@@ -11,6 +11,7 @@ from base.errors import InputError
 from forecast_scheduler.commands.command_options import policies_option
 from forecast_scheduler.commands.policy.followed_policies import open_policies, read_policies
 from forecast_scheduler.settings.document import Settings, with_options
+from kube.client.cluster_access import CURRENT_CLUSTER
 from tests.placement.policies.made_up import DOCUMENT, pod
 
 
@@ -38,7 +39,7 @@ def test_a_start_with_nothing_good_has_the_settings(tmp_path: Path, text: str | 
     if text is not None:
         path.write_text(text)
     settings = settings_with(str(path), extender={"scorer": {"url": "http://elsewhere"}, "domain": "blue"})
-    with open_policies(settings, has_api_server=False) as live:
+    with open_policies(settings, CURRENT_CLUSTER, has_api_server=False) as live:
         assert live is not None and live.provider.status.refusal is not None
         assert "forecast_policy_document_valid" in {one.name for one in live.collector.collect()}
         policy = live.provider.choose(pod()).policy
@@ -56,14 +57,17 @@ def test_policies_leave_the_rest_to_the_settings_which_have_to_be_right(tmp_path
         "scorer": {"scores": {"weights": {"balance": 3}}},
         "node_rules": {"cards": {"rare_types": ["H100"]}, "highest_peaks": {"cpu": 0.5}},
     }
-    with open_policies(settings_with(str(path), **groups), has_api_server=False) as live:
+    with open_policies(settings_with(str(path), **groups), CURRENT_CLUSTER, has_api_server=False) as live:
         assert live is not None
         policy = live.provider.choose(pod()).policy
     assert policy.name == "a" and policy.scoring.weights == {"balance": 3.0}
     assert policy.cards.options.rare_types == ("H100",)
     assert [one.name for one in policy.filters] == ["Domain", "MachineGroup", "CardTypes", "PredictedPeak"]
     settings = settings_with(str(tmp_path / "none"), extender={"standard_filters": ["Nothing"]})
-    with pytest.raises(InputError, match="there is no filter 'Nothing'"), open_policies(settings, has_api_server=False):
+    with (
+        pytest.raises(InputError, match="there is no filter 'Nothing'"),
+        open_policies(settings, CURRENT_CLUSTER, has_api_server=False),
+    ):
         pass
 
 
@@ -71,11 +75,11 @@ def test_whoever_looks_once_needs_a_document_that_is_good(tmp_path: Path) -> Non
     path = tmp_path / "policies.yaml"
     settings = settings_with(str(path))
     with pytest.raises(InputError, match=f"policies {path} cannot be read: No such file"):
-        read_policies(settings, None)
+        read_policies(settings, CURRENT_CLUSTER)
     path.write_text("default: x")
     with pytest.raises(InputError, match=f"{path}: default: there is no policy 'x'"):
-        read_policies(settings, None)
+        read_policies(settings, CURRENT_CLUSTER)
     path.write_text(DOCUMENT)
-    provider = read_policies(settings, None)
+    provider = read_policies(settings, CURRENT_CLUSTER)
     assert provider is not None and provider.choose(pod({"app": "cart"})).policy.name == "latency-critical"
-    assert read_policies(Settings(), None) is None
+    assert read_policies(Settings(), CURRENT_CLUSTER) is None

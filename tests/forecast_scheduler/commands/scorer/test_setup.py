@@ -46,7 +46,6 @@ def test_a_moment_is_local_time_of_the_model_where_the_settings_name_no_zone(
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        (Inputs(cluster=Path("a"), kubeconfig=Path("b")), "two clusters"),
         (Inputs(at=datetime(2026, 7, 1)), "pass --cluster FILE"),
         (Inputs(history=Path("a")), "pass --cluster FILE"),
         (Inputs(cluster=Path("a"), history=Path("b"), prometheus="http://c"), "pass one of them"),
