@@ -10,6 +10,7 @@ from forecast_scheduler.commands.command_options import (
     CertOption,
     ClientCaOption,
     ConfigOption,
+    ContextOption,
     HostOption,
     KeyOption,
     KubeconfigOption,
@@ -34,6 +35,7 @@ def autoscale(
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     leader_elect: LeaderOption = None,
     host: HostOption = None,
     port: PortOption = None,
@@ -58,7 +60,7 @@ def autoscale(
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"autoscale": options})
-    inputs = Inputs(access=shell.cluster_access(kubeconfig, None), models=models, prometheus=prometheus)
+    inputs = Inputs(access=shell.cluster_access(kubeconfig, context), models=models, prometheus=prometheus)
     if release:
         release_all(shell, settings, inputs)
         return

@@ -77,6 +77,11 @@ KubeconfigOption = Annotated[
     ),
 ]
 
+ContextOption = Annotated[
+    str | None,
+    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig. Default: the current one."),
+]
+
 PrometheusOption = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 from base.errors import InputError
 from forecast_scheduler.commands.command_options import (
     ConfigOption,
+    ContextOption,
     HistoryOption,
     JsonOption,
     KubeconfigOption,
@@ -36,6 +37,7 @@ def doctor(
     history: HistoryOption = None,
     prometheus: Prometheus = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
@@ -51,7 +53,7 @@ def doctor(
     if prometheus is not None and history is not None:
         raise InputError("--history and --prometheus are two things to look at: give one of them")
     if prometheus is not None or (history is None and shell.settings.history is None):
-        write_figures(json, _look_at_server(shell, prometheus, shell.cluster_access(kubeconfig, None)))
+        write_figures(json, _look_at_server(shell, prometheus, shell.cluster_access(kubeconfig, context)))
         return
     figures = _examine(shell, shell.history(history)).to_json()
 

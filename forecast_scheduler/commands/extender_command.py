@@ -12,6 +12,7 @@ from forecast_scheduler.commands.command_options import (
     ClientCaOption,
     ClusterOption,
     ConfigOption,
+    ContextOption,
     DecisionsOption,
     HostOption,
     KeyOption,
@@ -48,6 +49,7 @@ def extender(
     prometheus: PrometheusOption = None,
     scorer: ScorerOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     at: AtOption = None,
     history: RecordedOption = None,
@@ -87,7 +89,7 @@ def extender(
     from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
     from serving.server import ScorerServer
 
-    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, moment)
+    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, context, cluster), models, prometheus, history, moment)
     check_exposed(settings.extender.serving)
     with open_extender(settings, inputs) as live:
         app = create_app(

@@ -15,6 +15,7 @@ from forecast_scheduler.commands.command_options import (
     AtOption,
     ClusterOption,
     ConfigOption,
+    ContextOption,
     JsonOption,
     KubeconfigOption,
     ModelsOption,
@@ -68,6 +69,7 @@ def nodes(
     client_key: KeyOption = None,
     cluster: ClusterOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     at: AtOption = None,
@@ -87,7 +89,7 @@ def nodes(
     from forecast_scheduler.reports.node_tables import nodes_table
 
     remote = (scorer, token_file, ca, client_cert, client_key)
-    local = (cluster, kubeconfig, None, models, prometheus, history, at)
+    local = (cluster, kubeconfig, context, models, prometheus, history, at)
     with _reports(shell, remote, local) as reports:
         found = reports.nodes(by_peak=True, top=top, day=day)
     shell.show(nodes_table(found, shell.settings.hot_share))
@@ -107,6 +109,7 @@ def node(
     client_key: KeyOption = None,
     cluster: ClusterOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     at: AtOption = None,
@@ -126,7 +129,7 @@ def node(
     from forecast_scheduler.reports.node_tables import node_lines, node_tables
 
     remote = (scorer, token_file, ca, client_cert, client_key)
-    local = (cluster, kubeconfig, None, models, prometheus, history, at)
+    local = (cluster, kubeconfig, context, models, prometheus, history, at)
     with _reports(shell, remote, local) as reports:
         report = reports.node_report(name, day=day, top=top)
     shell.show(node_tables(report, shell.settings.hot_share), node_lines(report))
@@ -146,7 +149,7 @@ def _reports(shell: Shell, remote: _Remote, local: _Local) -> Iterator[NodeRepor
 
     url, token_file, ca, client_cert, client_key = remote
     cluster, kubeconfig, context, models, prometheus, history, at = local
-    access = shell.cluster_access(kubeconfig, None, cluster)
+    access = shell.cluster_access(kubeconfig, context, cluster)
     if url == _IN_CLUSTER:
         if any(remote[1:]) or any(one is not None for one in (cluster, models, prometheus, history, at)):
             raise InputError(

@@ -10,6 +10,7 @@ from forecast_scheduler.commands.command_options import (
     ClientCaOption,
     ClusterOption,
     ConfigOption,
+    ContextOption,
     HostOption,
     KeyOption,
     KubeconfigOption,
@@ -31,6 +32,7 @@ def scorer(
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     at: AtOption = None,
     history: RecordedOption = None,
@@ -61,7 +63,7 @@ def scorer(
     from scorer.service.app import create_app
     from serving.server import ScorerServer
 
-    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, moment)
+    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, context, cluster), models, prometheus, history, moment)
     check_exposed(settings.scorer.serving)
     with ExitStack() as stack:
         named = stack.enter_context(open_policies(settings, inputs.access, has_api_server=cluster is None))

@@ -11,6 +11,7 @@ import typer
 
 from forecast_scheduler.commands.command_options import (
     ConfigOption,
+    ContextOption,
     EventsOption,
     JsonOption,
     KubeconfigOption,
@@ -81,6 +82,7 @@ def train(
     events: EventsOption = None,
     moved: MovedOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     days: DaysBack = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -117,7 +119,7 @@ def train(
     if prometheus is None and history is not None:
         store = None  # --history alone means this history as it is, even where the settings name a server
     elif (store := named_store(settings, prometheus)) is None and settings.history is None:
-        store = store_without_history(settings, shell.cluster_access(kubeconfig, None))
+        store = store_without_history(settings, shell.cluster_access(kubeconfig, context))
     if store is None:
         place = str(shell.history(history))
 

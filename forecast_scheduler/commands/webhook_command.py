@@ -9,6 +9,7 @@ from forecast_scheduler.commands.command_options import (
     CertOption,
     ClientCaOption,
     ConfigOption,
+    ContextOption,
     HostOption,
     KeyOption,
     KubeconfigOption,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 def webhook(
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     host: HostOption = None,
     port: PortOption = None,
     token_file: TokenOption = None,
@@ -45,7 +47,7 @@ def webhook(
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"webhook": options})
-    access = shell.cluster_access(kubeconfig, None)
+    access = shell.cluster_access(kubeconfig, context)
 
     from forecast_scheduler.commands.webhook_setup import open_webhook
     from serving.server import ScorerServer

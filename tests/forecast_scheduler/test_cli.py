@@ -74,6 +74,7 @@ def test_every_explanation_has_forty_of_eighty_columns(name: str, command: Typer
             "--at and --history are for a cluster from a file: pass --cluster",
         ),
         ("explain shop/a --cluster a --kubeconfig b", "--cluster and --kubeconfig name two clusters: pass one of them"),
+        ("node n --cluster a --context b", "--cluster and --context name two clusters: pass one of them"),
         ("explain shop/a --cluster a --history b --prometheus http://c", "both say what is used now: pass one of them"),
         ("scorer --port 70000", "--port"),
     ],

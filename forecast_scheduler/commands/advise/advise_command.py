@@ -10,6 +10,7 @@ from forecast_scheduler.commands.command_options import (
     CertOption,
     ClientCaOption,
     ConfigOption,
+    ContextOption,
     DecisionsOption,
     HostOption,
     KeyOption,
@@ -48,6 +49,7 @@ def advise(
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     scheduler_name: NameOption = None,
     shadow: ShadowOption = None,
     release: ReleaseOption = False,
@@ -80,7 +82,7 @@ def advise(
         "leader_election": None if leader_elect is None else {"enabled": leader_elect},
     }
     settings = with_options(shell.settings, {"advise": options, "policies": policies_option(policies)})
-    access = shell.cluster_access(kubeconfig, None)
+    access = shell.cluster_access(kubeconfig, context)
     if release:
         from advisor.remove_all_gates import release_all
 

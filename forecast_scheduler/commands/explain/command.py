@@ -16,6 +16,7 @@ from forecast_scheduler.commands.command_options import (
     AtOption,
     ClusterOption,
     ConfigOption,
+    ContextOption,
     DomainOption,
     JsonOption,
     KubeconfigOption,
@@ -85,6 +86,7 @@ def explain(
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     at: AtOption = None,
     history: RecordedOption = None,
@@ -139,7 +141,7 @@ def explain(
     }
     settings = with_options(shell.settings, {"policies": policies_option(policies), "schedule": options})
     check_profiles(settings.schedule)
-    access = shell.cluster_access(kubeconfig, None, cluster)
+    access = shell.cluster_access(kubeconfig, context, cluster)
     check_inputs(Inputs(cluster, access, models, prometheus, history, moment))
     objects = None if cluster is None else read_cluster_file(cluster)
     inputs = Inputs(cluster, access, models, prometheus, history, moment, objects)

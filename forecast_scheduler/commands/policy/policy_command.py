@@ -12,6 +12,7 @@ from forecast_scheduler.commands.command_options import (
     AtOption,
     ClusterOption,
     ConfigOption,
+    ContextOption,
     JsonOption,
     ModelsOption,
     PrometheusOption,
@@ -62,6 +63,7 @@ def _group() -> None:
 def check(
     file: PolicyFile,
     kubeconfig: ServerOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
@@ -80,7 +82,7 @@ def check(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
     moment = parse_moment(at)
-    has_server = kubeconfig is not None
+    has_server = kubeconfig is not None or context is not None
     with_cluster = cluster is not None or has_server
     given = {
         "--models": models,
@@ -98,7 +100,7 @@ def check(
 
     read = read_file(file, shell.settings)
     against = against or in_place_for(file, shell.settings, has_server=has_server)
-    access = shell.cluster_access(kubeconfig, None, cluster)
+    access = shell.cluster_access(kubeconfig, context, cluster)
     in_place = read_in_place(against, shell.settings, access) if with_cluster else None
     figures: dict[str, Any] = {"file": str(file), **document_json(read.document)}
     shell.show(document_table(read.document, str(file)), notes(read.document))

@@ -13,6 +13,7 @@ from forecast_scheduler.commands.command_options import (
     ClientCaOption,
     ClusterOption,
     ConfigOption,
+    ContextOption,
     HostOption,
     JsonOption,
     KeyOption,
@@ -45,6 +46,7 @@ def rebalance(
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     at: AtOption = None,
     history: RecordedOption = None,
@@ -75,7 +77,7 @@ def rebalance(
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"rebalance": options})
-    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, moment)
+    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, context, cluster), models, prometheus, history, moment)
     if not plan:
         if cluster is not None:
             raise InputError("--cluster is a cluster from a file, whose pods cannot be moved: add --plan")

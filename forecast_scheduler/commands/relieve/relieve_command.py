@@ -11,6 +11,7 @@ from forecast_scheduler.commands.command_options import (
     AtOption,
     ClusterOption,
     ConfigOption,
+    ContextOption,
     JsonOption,
     KubeconfigOption,
     ModelsOption,
@@ -38,6 +39,7 @@ def relieve(
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     at: AtOption = None,
     history: RecordedOption = None,
@@ -65,7 +67,7 @@ def relieve(
     from forecast_scheduler.commands.relieve.relieve_node import open_relieving
     from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 
-    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, moment)
+    inputs = Inputs(cluster, shell.cluster_access(kubeconfig, context, cluster), models, prometheus, history, moment)
     with open_relieving(shell.settings, inputs, most) as relieving:
         relief = relieving.look(name)
         hot = shell.settings.hot_share

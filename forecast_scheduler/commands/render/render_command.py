@@ -13,6 +13,7 @@ from base.errors import InputError, UnknownName
 from forecast_scheduler.commands.command_options import (
     ClusterOption,
     ConfigOption,
+    ContextOption,
     JsonOption,
     KubeconfigOption,
     PoliciesOption,
@@ -54,6 +55,7 @@ def render(
     pod: Pod,
     templates: TemplatesOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     policies: PoliciesOption = None,
     output: OutputOption = Output.DIFF,
@@ -67,7 +69,7 @@ def render(
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
-    access = shell.cluster_access(kubeconfig, None, cluster)
+    access = shell.cluster_access(kubeconfig, context, cluster)
 
     from forecast_scheduler.commands.policy.policy_documents import open_choice
     from forecast_scheduler.commands.render.rendered_pod import (

@@ -11,6 +11,7 @@ from base.errors import InputError
 from forecast_scheduler.commands.command_options import (
     ClusterOption,
     ConfigOption,
+    ContextOption,
     JsonOption,
     KubeconfigOption,
     ModelsOption,
@@ -58,6 +59,7 @@ def requests(
     history: HistoryOption = None,
     models: ModelsOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     at: AtOption = None,
     days: DaysOption = None,
@@ -75,7 +77,7 @@ def requests(
     check_writable(json)
     check_writable(out)
     moment = parse_moment(at)
-    if history is not None and any(one is not None for one in (cluster, kubeconfig, None, models)):
+    if history is not None and any(one is not None for one in (cluster, kubeconfig, context, models)):
         raise InputError("--history has its own pods and forecast: leave --models and all that names a cluster out")
     if history is not None and out is not None:
         raise InputError("--out needs the containers of the pods, which no history has: leave --history out")
@@ -93,7 +95,7 @@ def requests(
         from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 
         inputs = Inputs(
-            cluster=cluster, access=shell.cluster_access(kubeconfig, None, cluster), models=models, at=moment
+            cluster=cluster, access=shell.cluster_access(kubeconfig, context, cluster), models=models, at=moment
         )
         report, manifests = report_from_cluster(shell.settings, inputs, None if out is None else format)
     figures = report.to_json()

@@ -14,6 +14,7 @@ from forecast_scheduler.commands.command_options import (
     ClientCaOption,
     ClusterOption,
     ConfigOption,
+    ContextOption,
     DecisionsOption,
     DomainOption,
     HostOption,
@@ -63,6 +64,7 @@ def schedule(
     models: ModelsOption = None,
     prometheus: PrometheusOption = None,
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     cluster: ClusterOption = None,
     at: AtOption = None,
     history: RecordedOption = None,
@@ -112,7 +114,7 @@ def schedule(
     if decisions is not None and settings.schedule.dry_run:
         raise InputError("a dry run binds no pods, so its log of decisions would stay empty: leave --decisions out")
     inputs = Inputs(
-        cluster, shell.cluster_access(kubeconfig, None, cluster), models, prometheus, history, parse_moment(at)
+        cluster, shell.cluster_access(kubeconfig, context, cluster), models, prometheus, history, parse_moment(at)
     )
     if cluster is not None:
         _decide_once(shell, settings, inputs, json)

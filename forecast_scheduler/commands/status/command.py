@@ -9,6 +9,7 @@ import typer
 from base.errors import InputError
 from forecast_scheduler.commands.command_options import (
     ConfigOption,
+    ContextOption,
     JsonOption,
     KubeconfigOption,
     VerboseOption,
@@ -21,6 +22,7 @@ DEGRADED, NOT_KNOWN = 1, 3
 
 def status(
     kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
@@ -37,7 +39,7 @@ def status(
     from forecast_scheduler.commands.status.reading import read_facts
     from forecast_scheduler.commands.status.verdict import verdict_of
 
-    api = shell.cluster_access(kubeconfig, None).client(connections=16)
+    api = shell.cluster_access(kubeconfig, context).client(connections=16)
     found = verdict_of(read_facts(api, shell.settings, time.time()))
     if not found.is_installed:
         raise InputError(
