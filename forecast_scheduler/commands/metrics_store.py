@@ -31,6 +31,15 @@ def store_without_history(settings: Settings, access: ClusterAccess) -> MetricsS
         ) from error
 
 
+def store_to_learn_from(settings: Settings, url: str | None, access: ClusterAccess) -> MetricsStore:
+    """The store that is named, which is never given up for another, else the cluster's own. Raises NoStoreFound."""
+    if (named := named_store(settings, url)) is not None:
+        return named
+    from forecast_scheduler.discovery.cluster_store import find_store
+
+    return find_store(settings.prometheus, access)
+
+
 def store_if_any(settings: Settings, url: str | None, access: ClusterAccess) -> MetricsStore | None:
     """The store that is named, which is never given up for another, else the cluster's own; None = there is neither.
 

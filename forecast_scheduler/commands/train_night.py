@@ -124,6 +124,7 @@ class Trained:
     reading : None where no server was read
     server  : what the server has, in a sentence
     remarks : what it does not have, and what in its figures does not balance
+    files, history : what was learned from, with the services that are excluded
     """
 
     night: Night
@@ -131,6 +132,8 @@ class Trained:
     reading: Reading | None
     server: str
     remarks: tuple[str, ...]
+    files: HistoryFiles
+    history: History
 
 
 def train_night(
@@ -195,7 +198,8 @@ def train_night(
             remarks += tuple(remark.text for remark in reading.remarks if not remark.wrong)
             with stages.stage("load"), own.local(progress) as directory:
                 files, known = _load(settings, directory, progress)
-        known, left_out = _without_excluded(known, settings.excluded)
+        whole = known
+        known, left_out = _without_excluded(whole, settings.excluded)
         remarks += left_out
         with stages.stage("account"):
             findings = [one.short() for one in account(known, files.report, files.cut)]
@@ -231,7 +235,7 @@ def train_night(
             findings=night.findings,
             remarks=remarks,
         )
-    return Trained(night, report, reading, server, remarks)
+    return Trained(night, report, reading, server, remarks, files, whole)
 
 
 def _issued(url: str, days: tuple[date, ...], *, live: bool) -> IssuedForecasts:

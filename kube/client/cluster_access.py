@@ -32,6 +32,14 @@ class ClusterAccess:
 
         return api_client(self.kubeconfig, self.context, connections=connections)
 
+    def name(self) -> str:
+        """Return the name of the context, or `in-cluster`. Raises InputError."""
+        from kube.client.kubeconfig import current_context, kubectls_own
+
+        if self.context is not None:
+            return self.context
+        return "in-cluster" if self.runs_here() else current_context(self.kubeconfig or kubectls_own()) or ""
+
     def runs_here(self) -> bool:
         """Whether it is the cluster in which this process runs."""
         from kube.client.kubernetes_client import runs_in_cluster

@@ -38,18 +38,25 @@ def context_names(kubeconfig: Path | str) -> tuple[str, ...]:
         return tuple(str(one["name"]) for one in _merged(kubeconfig).config["contexts"].value)
 
 
+def current_context(kubeconfig: Path | str) -> str | None:
+    """Return the name of the current context; None = it has none. Raises InputError."""
+    with _translated_errors(kubeconfig):
+        # The client would take the last file's.
+        files = _merged(kubeconfig).config_files.values()
+        return next((str(one["current-context"]) for one in files if one.get("current-context")), None)
+
+
 def load_context(kubeconfig: Path | str, context: str | None, configuration: client.Configuration) -> None:
     """Fill a client's configuration. context: None = the current one. Raises InputError."""
     if context is not None and context not in (known := context_names(kubeconfig)):
         has = f"it has {', '.join(known)}" if known else "it has none"
         raise InputError(f"kubeconfig {kubeconfig} has no context {context!r}: {has}")
     with _translated_errors(kubeconfig):
-        if context is None:
-            files = _merged(kubeconfig).config_files.values()
-            # The client would take the last file's.
-            context = next((one["current-context"] for one in files if one.get("current-context")), None)
         config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=str(kubeconfig), context=context, client_configuration=configuration, persist_config=False
+            config_file=str(kubeconfig),
+            context=context or current_context(kubeconfig),
+            client_configuration=configuration,
+            persist_config=False,
         )
 
 

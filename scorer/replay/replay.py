@@ -11,7 +11,7 @@ Who may know what (a test changes the future and sees that only the oracle's pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -21,7 +21,7 @@ from base.progress import Progress, silent
 from forecast.history import History, PodUsage
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.curves import CurveForecast
-from scorer.replay.preparation import Forecaster, by_curves, forecast_from, named_rule, prepare, ties
+from scorer.replay.preparation import Forecaster, Prepared, by_curves, forecast_from, named_rule, prepare, ties
 from scorer.replay.recording import Attribution, Recording
 from scorer.replay.replay_figures import RuleFigures, bound_coverage, figures_of, gap_closed, no_gap, shares
 from scorer.replay.replay_rules import ReplayRule, RequestsAvoidingFull
@@ -142,6 +142,14 @@ def replay(
         )
         rungs["neutral"] = figures["native"]
     return Replay(window, seed, recording, figures, rungs, run.playbacks, dict(forecasts), prepared.attributed)
+
+
+def figures_of_rules(
+    prepared: Prepared, rules: Sequence[str], *, seed: int = 0, progress: Progress = silent
+) -> dict[str, RuleFigures]:
+    """Figures of some of RULES on what has been prepared, by rule: those that `replay` has of them."""
+    run = _Run(prepared.recording, seed, progress)
+    return {name: run.named(name, prepared.forecasts) for name in rules}
 
 
 class _Run:

@@ -9,7 +9,7 @@ from typing import Final
 from rich.table import Table
 
 from base.errors import InputError
-from forecast_scheduler.commands.rebalance.open_planning import open_planning
+from forecast_scheduler.commands.rebalance.open_planning import Planning, open_planning
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.reports.table_format import Column, table_of
 from forecast_scheduler.settings.document import Settings
@@ -29,7 +29,12 @@ def plan_once(settings: Settings, inputs: Inputs) -> tuple[MadePlan, MoveCurve]:
     Raises InputError where there is no forecast.
     """
     with open_planning(settings, inputs) as planning:
-        made, curve = planning.maker.for_tonight(), planning.maker.curve()
+        return planned(planning)
+
+
+def planned(planning: Planning) -> tuple[MadePlan, MoveCurve]:
+    """The same of a cluster that was read whole."""
+    made, curve = planning.maker.for_tonight(), planning.maker.curve()
     if made is None or curve is None:
         raise InputError("there is no forecast to plan by: run `forecast-scheduler train`, and pass its --models")
     return made, curve

@@ -27,6 +27,7 @@ from kube.client.pod_writes import pod_path
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from kube.session.session_calls import call
+from scorer.scorer import Scorer
 
 _SYNC_SECONDS: Final = 120.0
 _SECONDS: Final = 10.0
@@ -50,8 +51,7 @@ def report_from_cluster(
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
         scorer.tables.tick()
-        use, pods = live_use(scorer.tables)
-    report = report_on(use, settings.requests, settings.hot_share, settings.excluded)
+        report, pods = recommended(settings, scorer)
     if manifests is None:
         return report, None
     wanted = {one.service: pods[one.service] for one in report.found if one.because is None}
@@ -65,6 +65,12 @@ def report_from_cluster(
     else:
         objects = list(patches(report.found, containers))
     return report, Manifests(objects, cut_by_limits(report.found, containers))
+
+
+def recommended(settings: Settings, scorer: Scorer) -> tuple[RequestReport, dict[ServiceKey, PodInfo]]:
+    """The report on the pods of a cluster that was read whole, and a pod of each service. Raises InputError."""
+    use, pods = live_use(scorer.tables)
+    return report_on(use, settings.requests, settings.hot_share, settings.excluded), pods
 
 
 def containers_in_file(path: Path, wanted: Mapping[ServiceKey, PodInfo]) -> dict[ServiceKey, PodContainers]:

@@ -56,6 +56,7 @@ class Inputs:
     history    : recorded usage to play as if it were measured now
     objects    : of the cluster file, where it was read already
     at         : the moment to start at, None = now; naive: local time by the settings, else the history, else the model
+    store      : that measures usage, where it was found already; prometheus does not count then
     """
 
     cluster: Path | None = None
@@ -65,6 +66,7 @@ class Inputs:
     history: Path | None = None
     at: datetime | None = None
     objects: ClusterObjects | None = None
+    store: MetricsStore | None = None
 
 
 def clock_from(at: datetime | None, calendar: Calendar) -> Callable[[], float]:
@@ -301,7 +303,8 @@ class ReadFile(StateSource):
 
 def _store(settings: Settings, inputs: Inputs) -> MetricsStore | None:
     """The store that measures the cluster; that of a cluster file is not looked for. Raises InputError."""
-    if (named := named_store(settings, inputs.prometheus)) is not None or inputs.cluster is not None:
+    named = inputs.store or named_store(settings, inputs.prometheus)
+    if named is not None or inputs.cluster is not None:
         return named
     from kube.client.kubernetes_client import check_access
 
