@@ -37,6 +37,7 @@ from forecast_scheduler.commands.explain.command import explain
 from forecast_scheduler.commands.extender_command import extender
 from forecast_scheduler.commands.jobs_command import jobs
 from forecast_scheduler.commands.log_format import LogFormat, log_format_option
+from forecast_scheduler.commands.look.look_command import look
 from forecast_scheduler.commands.models_command import models
 from forecast_scheduler.commands.nodes import node, nodes
 from forecast_scheduler.commands.output_format import OutputFormat, output_format, reporting
@@ -108,6 +109,7 @@ def options_of_all(
 
 
 for _command in (
+    reporting(look),
     demo,
     reporting(train),
     reporting(doctor),

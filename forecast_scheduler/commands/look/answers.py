@@ -1,0 +1,189 @@
+"""One look at a cluster: reads and learns once, and hands what was learned to what other commands compute with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from base.errors import ForecastError
+from base.progress import Progress
+from forecast_scheduler.commands.look import hottest, recorded_days
+from forecast_scheduler.commands.look.figures import LookFigures, NextStep
+from forecast_scheduler.commands.look.learning import Learned, learned
+from forecast_scheduler.commands.rebalance.open_planning import Planning, open_planning
+from forecast_scheduler.commands.rebalance.plan_once import planned
+from forecast_scheduler.commands.requests.requests_of_cluster import recommended
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs
+from forecast_scheduler.commands.train_night import Trained
+from forecast_scheduler.settings.document import Settings, with_options
+from rebalancer.nights_needed import nights_needed
+from rebalancer.plan_forms import answer_of, plan_answer
+from trainer.audit.examination import examine
+from trainer.prometheus.metrics_store import MetricsStore
+
+MOST_MOVES: Final = 7
+"""Of the plan that is shown: few enough to be made by hand in an evening. The curve says what more would do."""
+
+_OF_CLUSTER: Final = ("nodes", "tonight", "week", "moves", "requests")
+_OF_HISTORY: Final = ("placing", "capacity", "doctor")
+
+Found = TypeVar("Found")
+
+
+def look_at(
+    settings: Settings,
+    store: MetricsStore,
+    inputs: Inputs,
+    *,
+    cluster: str,
+    following: tuple[NextStep, ...],
+    now: datetime,
+    progress: Progress,
+) -> LookFigures:
+    """Return what there is to say of a cluster. Writes nothing but a directory that is gone afterwards.
+
+    inputs  : the cluster; its models and its store are those of this look
+    cluster : its name
+    following : what the user may do next
+    Raises InputError where the store cannot be read, or has too little to learn from. A section that cannot be computed
+    stops no other.
+    """
+    with learned(settings, store, now=now, progress=progress) as known:
+        return figures_of(
+            known,
+            replace(inputs, store=store),
+            cluster=cluster,
+            store=store.url,
+            following=following,
+            now=now,
+            progress=progress,
+        )
+
+
+def figures_of(
+    known: Learned,
+    inputs: Inputs,
+    *,
+    cluster: str,
+    store: str,
+    following: tuple[NextStep, ...],
+    now: datetime,
+    progress: Progress,
+) -> LookFigures:
+    """Return what there is to say of a cluster by what was learned; see look_at."""
+    trained, why = known.trained, dict[str, str]()
+    sections = dict[str, Any]()
+    sections |= _of_cluster(known, replace(inputs, models=known.models), why)
+    sections |= _of_history(known, why, progress)
+    return LookFigures(
+        cluster=cluster,
+        made_at=now.astimezone(trained.history.calendar.zone).isoformat(timespec="seconds"),
+        store=store,
+        history=_history_of(trained),
+        **sections,
+        remarks=tuple(_remarks(trained)),
+        not_computed=why,
+        next=following,
+    )
+
+
+def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str]) -> dict[str, Any]:
+    """Sections that need the cluster as it is now, from one reading of it."""
+    seven = {"rebalance": {"budget": {"most": min(MOST_MOVES, known.settings.rebalance.budget.most)}}}
+    settings = with_options(known.settings, seven)
+    with ExitStack() as stack:
+        try:
+            planning = stack.enter_context(open_planning(settings, inputs))
+            planning.scorer.tables.refresh_overview()
+        except ForecastError as error:
+            why |= dict.fromkeys(_OF_CLUSTER, str(error))
+            return {}
+        scorer = planning.scorer
+        return dict(
+            _computed(
+                {
+                    "nodes": lambda: hottest.nodes_of(scorer, settings.hot_share),
+                    "tonight": lambda: hottest.tonight(scorer),
+                    "week": lambda: hottest.week(scorer),
+                    "moves": lambda: _moves(planning, settings),
+                    "requests": lambda: recommended(settings, scorer)[0].to_json(),
+                },
+                why,
+            )
+        )
+
+
+def _moves(planning: Planning, settings: Settings) -> dict[str, Any]:
+    made, curve = planned(planning)
+    budget = settings.rebalance.budget
+    nights = nights_needed(curve, made.n_pods, budget)
+    answer = answer_of(made, settings.rebalance.mode.value)
+    found: dict[str, Any] = msgspec.to_builtins(answer) | msgspec.to_builtins(plan_answer(curve, nights))
+    return {"most": budget.most, **found}
+
+
+def _of_history(known: Learned, why: dict[str, str], progress: Progress) -> dict[str, Any]:
+    """Sections that need the recorded days alone."""
+    trained, settings = known.trained, known.settings
+    sections = dict(
+        _computed({"doctor": lambda: examine(trained.history, trained.files.report, trained.files.cut).to_json()}, why)
+    )
+    try:
+        prepared = recorded_days.prepared_days(settings, trained, progress)
+    except ForecastError as error:
+        why |= dict.fromkeys(("placing", "capacity"), str(error))
+        return sections
+    return sections | dict(
+        _computed(
+            {
+                "placing": lambda: recorded_days.placing(prepared, settings, progress),
+                "capacity": lambda: recorded_days.nodes_needed(prepared, settings, progress),
+            },
+            why,
+        )
+    )
+
+
+def _computed(sections: dict[str, Callable[[], Found]], why: dict[str, str]) -> Iterator[tuple[str, Found]]:
+    """The sections that can be computed; `why` gets the reasons of the others."""
+    for name, compute in sections.items():
+        try:
+            yield name, compute()
+        except ForecastError as error:
+            why[name] = str(error)
+
+
+def _history_of(trained: Trained) -> dict[str, Any]:
+    history, model = trained.history, trained.night.model
+    return {
+        "days": history.n_days,
+        "first_day": history.days[0].isoformat(),
+        "last_day": history.days[-1].isoformat(),
+        "time_zone": history.calendar.time_zone,
+        "services": len(history.services),
+        "nodes": len(history.nodes),
+        "is_cold_start": trained.night.readiness.cold_start,
+        "forecast_from": model.first_day.isoformat(),
+    }
+
+
+def _remarks(trained: Trained) -> Iterator[str]:
+    """What `train` says of its input."""
+    if trained.night.readiness.cold_start:
+        yield (
+            f"{trained.night.readiness.measured_days} days are less than a week: the model leans on requests and on "
+            "what similar services use"
+        )
+    yield from trained.remarks
+    yield from trained.report.capacities.lines()
+    for condition in trained.report.regression.values():
+        if condition.is_poor:
+            yield condition.advice
+    if reading := trained.reading:
+        for day, reason in reading.unreadable.items():
+            yield f"{day} could not be read: {reason}"
