@@ -145,7 +145,7 @@ app.add_typer(settings, name="settings")
 
 
 def main() -> None:
-    """Entry point of the console command."""
+    """Run the command line of this process (`__main__` is the entry point)."""
     # An evicted pod gets SIGTERM: it then gives its lease back, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     # Imports make a million objects that stay: looking through them again and again is a tenth of every start.

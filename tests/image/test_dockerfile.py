@@ -33,7 +33,7 @@ def test_the_last_stage_holds_what_was_built_and_no_sources(instructions: list[s
 
 
 def test_every_package_of_the_wheel_is_copied_and_let_through(instructions: list[str], project: Any) -> None:
-    packages = set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+    packages = set(project["tool"]["hatch"]["build"]["packages"])
     copied = {line.split()[1] for line in instructions if line.startswith("COPY") and "--from" not in line}
     through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert packages <= copied
