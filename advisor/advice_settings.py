@@ -61,8 +61,7 @@ class AdviseServing(ServingOptions):
 
 
 class AdviseOptions(SettingGroup):
-    """How `advise` runs (docs/use/advisor.md). It has its scorer inside: the settings under `scorer` count, too, but
-    for serving."""
+    """How `advise` runs (docs/use/advisor.md)."""
 
     serving: AdviseServing = Field(default_factory=AdviseServing)
 

@@ -131,7 +131,7 @@ class AutoscaleServing(ServingOptions):
 
 
 class AutoscaleOptions(SettingGroup):
-    """How `autoscale` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+    """How `autoscale` runs."""
 
     serving: AutoscaleServing = Field(default_factory=AutoscaleServing)
 

@@ -13,7 +13,7 @@ from scheduler.schedule_settings import LoopSettings
 
 
 class ScheduleSettings(LoopSettings):
-    """How `schedule` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+    """How `schedule` runs."""
 
     colocation: GapOptions = Field(default_factory=GapOptions)
     job: JobOptions = Field(default_factory=JobOptions)

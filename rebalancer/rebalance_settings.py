@@ -253,8 +253,7 @@ class RebalanceServing(ServingOptions):
 
 
 class RebalanceOptions(SettingGroup):
-    """How `rebalance` runs (docs/use/rebalancer.md). It has its scorer inside: the settings under `scorer` count, too,
-    but for serving."""
+    """How `rebalance` runs (docs/use/rebalancer.md)."""
 
     serving: RebalanceServing = Field(default_factory=RebalanceServing)
 

@@ -97,7 +97,7 @@ def _repeated(path: str, repeated: FieldInfo, text: str) -> Iterator[KnownKey]:
     taken = SHARED[shared][path]
     of_shared = f", of which it takes over {', '.join(f'`{one}`' for one in taken)} only" if taken else ""
     example = next(iter(taken or fields))
-    meaning = f"Overrides `{shared}`{of_shared}, by key, as `{path}.{example}`. {text}".strip()
+    meaning = f"Overrides `{shared}`{of_shared}: `{path}.{example}`. {text}".strip()
     yield KnownKey(path, f"`{{{defaults}}}`" if defaults else f"`{shared}`", "", meaning)
     texts = group.texts()
     for name, field in own.items():

@@ -62,7 +62,7 @@ class TrainSettings(SettingGroup):
 
 
 class ExtenderSettings(ExtenderServiceOptions, AnswerOptions):
-    """How `extender` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+    """How `extender` runs."""
 
     scheduler_names: list[str] = Field(default_factory=lambda: ["default-scheduler"], min_length=1)
     """Profiles of kube-scheduler that ask the extender, by schedulerName; `explain` goes by them."""

@@ -20,7 +20,7 @@ from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
 from testing.waiting import eventually
-from tests.docs.pages import ROOT, Block, blocks, text_of
+from tests.docs.pages import ROOT, blocks, text_of
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
 
 PAGE = ROOT / "docs" / "extend" / "plugins.md"
@@ -192,20 +192,3 @@ def test_a_live_loop_places_and_binds_pods_by_it(site: Path, config: Path, plane
             assert eventually(lambda: bound.exists() and "cart strong" in bound.read_text())
             assert eventually(lambda: "plugin Licences: no licence is left" in json.dumps(writer.list_all("pods")))
             assert nodes_of(writer, "unlicensed") == {"unlicensed": ""}
-
-
-def test_the_diff_of_the_page_is_in_the_tree() -> None:
-    (diff,) = (one for one in blocks(text_of(PAGE)) if one.language == "diff")
-    for name, lines in _of_files(diff).items():
-        assert "\n".join(lines) in (ROOT / name).read_text(), name
-    assert len(_of_files(diff)) == 3, "one file, one list, one test"
-
-
-def _of_files(diff: Block) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in diff.text.splitlines():
-        if line.startswith("+++ b/"):
-            found[line.removeprefix("+++ b/")] = []
-        elif line.startswith("+"):
-            found[[*found][-1]].append(line[1:])
-    return found
