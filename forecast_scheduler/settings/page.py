@@ -23,7 +23,8 @@ options of the command. Keys under COMMAND.serving, .leader_election, .decisions
 commands share, wherever either stands. The settings under `scorer`, but for serving, hold for each command that has a
 scorer inside: extender, advise, rebalance, autoscale, schedule. A key `replay.days` is
 `FORECAST_SCHEDULER_REPLAY__DAYS` in the environment. An unknown key is refused wherever it stands; `forecast-scheduler
-settings migrate FILE` rewrites a document of an earlier version. A duration is a number of seconds, or text such as `200ms`, `30s`, `5m`, `1h30m` or `2d`.
+settings migrate FILE` rewrites a document of an earlier version. A duration is a number of seconds, or text such as
+`200ms`, `30s`, `5m`, `1h30m` or `2d`.
 """
 
 _TABLE: Final = "| key | default | allowed | meaning |\n|---|---|---|---|"
