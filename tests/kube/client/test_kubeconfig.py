@@ -29,7 +29,7 @@ def written(path: Path, *names: str, current: str = "", port: int = 1) -> Path:
 
 
 def host(access: ClusterAccess) -> str:
-    return access.client().configuration.host
+    return str(access.client().configuration.host)
 
 
 def test_a_context_chooses_the_server_and_else_the_current_one_does(tmp_path: Path) -> None:
