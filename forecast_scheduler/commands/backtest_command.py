@@ -44,5 +44,5 @@ def backtest(
         )
     tell_what_was_cleaned(shell, files)
     report = result.to_json()
-    shell.out.print(baselines_table(report))
+    shell.show(baselines_table(report))
     write_figures(json, report)

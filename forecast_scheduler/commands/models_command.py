@@ -63,9 +63,9 @@ def list_models(
         for one in found:
             one["used_by"] = dict(users.get(one["version"], {}))
     if versions:
-        shell.out.print(models_table(found))
+        shell.show(models_table(found))
     else:
-        shell.out.print(f"no models at {registry.url}: publish one with forecast-scheduler train", highlight=False)
+        shell.say(f"no models at {registry.url}: publish one with forecast-scheduler train")
     write_figures(json, {"versions": versions, "in_use": in_use, "models": found})
 
 

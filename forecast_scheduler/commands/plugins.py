@@ -28,6 +28,5 @@ def plugins(
     wanted = [*shell.settings.plugins] if name is None else [name]
     figures = [described(one, shell.settings.plugins.get(one)) for one in wanted]
     others = [one for one in installed_plugins() if one.name not in wanted]
-    for line in plugin_lines(figures, others):
-        shell.out.print(line, highlight=False, markup=False, soft_wrap=True)
+    shell.show(plugin_lines(figures, others))
     write_figures(json, {"plugins": figures, "installed": [one.name for one in installed_plugins()]})

@@ -24,7 +24,7 @@ from base.errors import InputError
 from base.progress import Progress
 from base.redaction import redacted
 from forecast_scheduler.commands.log_format import LogFormat, formatter_of, log_format_option
-from forecast_scheduler.commands.output_format import OutputFormat, output_format
+from forecast_scheduler.commands.output_format import OutputFormat, output_format, tables_for_csv
 from forecast_scheduler.commands.progress import show_progress
 from kube.client.cluster_access import ClusterAccess
 
@@ -63,16 +63,29 @@ class Shell:
 
     def say(self, text: str) -> None:
         """A line of the result, exactly as it is."""
-        self.out.print(redacted(text), highlight=False, markup=False, soft_wrap=True)
+        if output_format.get() is OutputFormat.MARKDOWN:
+            self._write_markdown(text)
+        else:
+            self.out.print(redacted(text), highlight=False, markup=False, soft_wrap=True)
 
     def show(self, *parts: Table | Iterable[Table | str]) -> None:
         """Tables and lines of the result, one after the other."""
+        output = output_format.get()
         for part in parts:
             for one in part if isinstance(part, Iterable) else [part]:
                 if isinstance(one, str):
                     self.say(one)
+                elif output is OutputFormat.CSV:
+                    tables_for_csv.get().append(one)
+                elif output is OutputFormat.MARKDOWN:
+                    self._write_markdown(one)
                 else:
                     self.out.print(one)
+
+    def _write_markdown(self, part: Table | str) -> None:
+        from forecast_scheduler.reports.table_text import markdown_text
+
+        sys.stdout.write(redacted(markdown_text(part)))
 
     def write_report(self, path: Path, page: str) -> None:
         """Write an HTML page with plots, and say where it is."""
@@ -109,13 +122,15 @@ def open_shell(
     environment: Mapping[str, str] = os.environ,
 ) -> Shell:
     """Read the settings and set up log and consoles. With `--json -` standard output belongs to the JSON alone; with
-    another `--output` than tables there are none. Raises InputError if both print there, or settings cannot be used.
+    `--output json` or yaml there are no tables, and with csv lines go to standard error. Raises InputError if both
+    print there, or settings cannot be used.
 
     service     : it runs for long: the log says when, and what happens, not only what goes wrong
     environment : empty = the settings are the defaults, whatever is set
     """
-    if json_file == STDOUT and output_format.get() is OutputFormat.YAML:
-        raise InputError("--json - and --output yaml both print to standard output: choose one of them")
+    output = output_format.get()
+    if json_file == STDOUT and output not in (OutputFormat.TABLE, OutputFormat.JSON):
+        raise InputError(f"--json - and --output {output} both print to standard output: choose one of them")
     from forecast_scheduler.settings.document import load_settings  # a fifth of a second: `--help` does without
 
     err = _console(stderr=True)
@@ -125,10 +140,10 @@ def open_shell(
         from serving.freed_memory import limit_arenas
 
         limit_arenas()
-    if output_format.get() is not OutputFormat.TABLE:
+    if output in (OutputFormat.JSON, OutputFormat.YAML):
         out = Console(quiet=True)
     else:
-        out = err if json_file == STDOUT else _console(stderr=False)
+        out = err if json_file == STDOUT or output is OutputFormat.CSV else _console(stderr=False)
     return Shell(settings=settings, out=out, err=err)
 
 

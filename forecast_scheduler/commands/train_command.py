@@ -155,7 +155,7 @@ def _peaks_report(shell: Shell, settings: Settings, history: str, models: str, c
 
     why_not = write_peaks_report(html, history=history, models=models, config=config)
     if why_not is None:
-        _say(shell, f"peaks report: {html.resolve()}")
+        shell.say(f"peaks report: {html.resolve()}")
     else:
         _note(shell, f"the peaks report {html} was not written, the model is published all the same: {why_not}")
     return why_not is None
@@ -185,7 +185,7 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
     for reason, names in reasons.items():
         _note(shell, f"gate: {', '.join(names)}: {reason}")
     if trained.server:
-        _say(shell, trained.server)
+        shell.say(trained.server)
     if reading := trained.reading:
         for file in reading.damaged:
             _note(
@@ -193,16 +193,14 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
             )
         for day, why in reading.unreadable.items():
             _note(shell, f"{day} could not be read and is tried again the next night: {why}")
-        _say(
-            shell,
+        shell.say(
             f"read {len(reading.days)} days, {reading.rows:,} rows"
             + (f", {reading.recorded_share:.0%} through recording rules" if reading.days else ""),
         )
     model = night.model
     owners, known = report.job_owners
     what = f"published {night.version}" if night.published else f"nothing new: {night.version} is in use already"
-    _say(
-        shell,
+    shell.say(
         f"{what} at {place}: {len(model.services)} services, {len(model.nodes)} nodes, "
         + (f"run lengths of {known} of {owners} Jobs and CronJobs, " if owners else "")
         + f"learned from {model.trained_days} days, forecasts from {model.first_day} on",
@@ -224,7 +222,3 @@ def _leave_metrics(settings: Settings, trained: Trained, peaks_report: bool | No
 
 def _note(shell: Shell, text: str) -> None:
     shell.err.print(f"note: {text}", highlight=False, markup=False, soft_wrap=True)
-
-
-def _say(shell: Shell, text: str) -> None:
-    shell.out.print(text, highlight=False, markup=False, soft_wrap=True)

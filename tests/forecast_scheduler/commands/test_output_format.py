@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import Any
 
@@ -65,3 +66,18 @@ def test_json_and_yaml_are_the_figures_of_json(
     assert plain and known(json.loads(said("--output", "json"))) == known(plain)
     assert known(yaml.safe_load(said("-o", "yaml"))) == known(plain)
     assert "\u250f" in said()  # a table, as ever
+
+
+def test_csv_and_markdown_are_the_tables_of_the_terminal(evening: Evening, capfd: pytest.CaptureFixture[str]) -> None:
+    line = ["node", "node-0", *evening.options()]
+    assert run([*line, "-o", "csv"]) == 0
+    printed = capfd.readouterr()
+    rows = list(csv.DictReader(printed.out.splitlines()))
+    assert len({row["table"] for row in rows}) > 2 and None not in rows[0]
+    services = [row for row in rows if row["table"] == "What makes the peak"]
+    assert services and all(0 <= float(row["share"]) <= 1 for row in services)
+    assert "nothing is moved" in printed.err  # what no table says
+    assert run([*line, "-o", "markdown"]) == 0
+    printed = capfd.readouterr()
+    assert "| service | pods |" in printed.out and "nothing is moved" in printed.out and not printed.err
+    assert run([*line, "-o", "csv", "--json", "-"]) == 2
