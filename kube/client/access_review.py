@@ -35,8 +35,9 @@ class _Review(msgspec.Struct):
 
 
 def ask_right(api: ApiClient, verb: str, resource: str) -> RightVerdict:
-    """Ask whether we may do this to a resource of the core group in all namespaces."""
-    attributes = {"verb": verb, "version": "v1", "resource": resource}
+    """Ask whether we may do this to a resource of the core group, such as pods or nodes/proxy, in all namespaces."""
+    name, _, subresource = resource.partition("/")
+    attributes = {"verb": verb, "version": "v1", "resource": name, "subresource": subresource}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

@@ -29,7 +29,7 @@ def proxied_service(
     node        : that the pod behind it is bound to
     """
     namespace, name = place.split("/")
-    address = _own_address()
+    address = own_address()
     with TcpProxy(server_port, address=address) as way:
         metadata = {"namespace": namespace, "name": name, "labels": dict(labels)}
         spec = {"ports": [{"name": "web", "port": port}]}
@@ -51,7 +51,7 @@ def proxied_service(
         yield
 
 
-def _own_address() -> str:
+def own_address() -> str:
     """An address of this machine that is not loopback. Raises OSError if it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(_ANYWHERE)

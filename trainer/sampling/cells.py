@@ -13,7 +13,7 @@ Memory is the mean of the readings in the cell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -67,6 +67,7 @@ class OpenCells:
     def __init__(self) -> None:
         self._cells: dict[int, _Cell] = {}
         self._before: dict[str, NodeReading] = {}
+        self._closed_until = 0
 
     def add(self, node: str, reading: NodeReading) -> None:
         """Take in one answer."""
@@ -89,9 +90,9 @@ class OpenCells:
             if NODE in of_series:
                 cell.nodes.setdefault(node, _Sums()).grow(of_series[NODE])
 
-    def forget(self, node: str) -> None:
-        """The node is gone."""
-        self._before.pop(node, None)
+    def keep_only(self, nodes: Collection[str]) -> None:
+        """Forget what was read of all other nodes, which are gone."""
+        self._before = {node: reading for node, reading in self._before.items() if node in nodes}
 
     def over(self, until: float) -> list[int]:
         """Unix seconds at which the cells begin that ended by then, oldest first."""
@@ -100,6 +101,7 @@ class OpenCells:
     def close(self, start: int) -> tuple[Mapping[PodOnNode, Usage], Mapping[str, Usage]]:
         """Take a cell out: what pods and nodes used in it; empty where no node was read for half of it."""
         cell = self._cells.pop(start)
+        self._closed_until = max(self._closed_until, start + CELL_SECONDS)
         read = {node: s for node, s in cell.read_seconds.items() if s >= _LEAST_READ * CELL_SECONDS}
         pods = {key: _mean(sums, read[key[2]]) for key, sums in cell.pods.items() if key[2] in read}
         return pods, {node: _mean(sums, read[node]) for node, sums in cell.nodes.items() if node in read}
@@ -107,6 +109,8 @@ class OpenCells:
     def drop_after(self, until: float) -> None:
         """Forget cells that begin after a time: of a clock that was ahead and has been set back."""
         self._cells = {start: cell for start, cell in self._cells.items() if start <= until}
+        if self._closed_until > until + CELL_SECONDS:
+            self._closed_until = 0
 
     def _add_memory(self, node: str, reading: NodeReading) -> None:
         here: dict[int, dict[Series, float]] = {}
@@ -126,7 +130,8 @@ class OpenCells:
             sums.memory, sums.n = sums.memory + of_all[NODE], sums.n + 1
 
     def _cell(self, start: int) -> _Cell:
-        return self._cells.setdefault(start, _Cell())
+        """A cell to add to; what comes too late for one that is closed is lost."""
+        return _Cell() if start < self._closed_until else self._cells.setdefault(start, _Cell())
 
 
 def _growth(before: NodeReading, now: NodeReading) -> Iterator[tuple[Series, float, float, float]]:

@@ -131,3 +131,15 @@ def test_a_clock_that_is_set_back_or_ahead_leaves_a_gap() -> None:
     pod, _ = _closed(cells)
     assert pod is not None and pod.cores == pytest.approx(1.0)
     assert cells.over(_START + 100_000) == [_START + 300]
+
+
+def test_what_comes_too_late_does_not_open_a_closed_cell_again() -> None:
+    cells = OpenCells()
+    _read(cells, range(0, 331, 30), lambda at: float(at))
+    cells.add("slow", _reading(_START + 200, {NODE: 1.0}, {}))
+    cells.close(_START)
+    cells.add("slow", _reading(_START + 400, {NODE: 2.0}, {}))
+    assert cells.over(_START + 600) == [_START + 300]
+    cells.drop_after(_START - 10_000)  # the clock was set back by hours
+    _read(cells, range(0, 331, 30), lambda at: float(at))
+    assert _START in cells.over(_START + 600)
