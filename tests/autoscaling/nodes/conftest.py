@@ -1,57 +1,23 @@
-"""Sessions with a real API server."""
+"""A namespace of buffers on a real API server, with CapacityBuffers or without."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
 
-from base.errors import ForecastError
-from kube.client.kubernetes_client import api_client
-from kube.session.api_session import ApiSession
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.control_plane.pool import control_plane
 from testing.waiting import eventually
+from tests.autoscaling.conftest import LONG, Api
 
 NAMESPACE: Final = "forecast-scheduler-buffers"
 CAPACITY_BUFFERS: Final = f"/apis/autoscaling.x-k8s.io/v1beta1/namespaces/{NAMESPACE}/capacitybuffers"
 DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 POD_TEMPLATES: Final = f"/api/v1/namespaces/{NAMESPACE}/podtemplates"
-LONG: Final = 90.0
 _DEFINITION: Final = Path(__file__).parent / "capacitybuffers.yaml"
-
-
-class Api:
-    """Requests of an administrator, and coroutines in the loop of the session."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        self.session = ApiSession(api_client(kubeconfig))
-        self.session.start()
-
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
-        self.session.submit(work).result(LONG)
-
-    def request(self, method: str, path: str, body: Any = None, *, merge: bool = False) -> Any:
-        content = "application/merge-patch+json" if merge else "application/json"
-        encoded = None if body is None else json.dumps(body).encode()
-        answer = self.session.submit(
-            self.session.request(method, path, encoded, content_type=content, seconds=30)
-        ).result(LONG)
-        assert answer.is_success, f"{method} {path}: {answer.text}"
-        return json.loads(answer.body)
-
-    def items(self, path: str) -> list[Any]:
-        return list(self.request("GET", path)["items"])
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with control_plane() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -73,19 +39,3 @@ def with_capacity_buffers(api: Api) -> None:
         return answer.is_success
 
     assert eventually(is_served)
-
-
-@pytest.fixture
-def powerless(plane: ControlPlane) -> Iterator[ApiSession]:
-    """Of a user without any rights."""
-    made = ApiSession(api_client(plane.write_kubeconfig("nobody", plane.powerless_token)))
-    made.start()
-    yield made
-    made.stop()
-
-
-def refusal(session: ApiSession, work: Coroutine[Any, Any, None]) -> str:
-    """Return the text of the error with which the work of a hand fails."""
-    with pytest.raises(ForecastError) as caught:
-        session.submit(work).result(LONG)
-    return str(caught.value)

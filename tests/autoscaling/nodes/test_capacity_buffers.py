@@ -13,13 +13,8 @@ from kube.objects.constraints import NodeSelectorTerm, Operator, PodConstraints,
 from kube.session.api_session import ApiSession
 from testing.constants import with_constants
 from testing.servers.control_plane.control_plane import ControlPlane
-from tests.autoscaling.nodes.conftest import (
-    CAPACITY_BUFFERS,
-    DEPLOYMENTS,
-    POD_TEMPLATES,
-    Api,
-    refusal,
-)
+from tests.autoscaling.conftest import Api, refusal
+from tests.autoscaling.nodes.conftest import CAPACITY_BUFFERS, DEPLOYMENTS, POD_TEMPLATES
 from tests.autoscaling.nodes.made_up import GIB, at, ramp, services_ahead
 from tests.autoscaling.sessions import Counting, Killed
 

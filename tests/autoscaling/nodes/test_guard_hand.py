@@ -20,7 +20,7 @@ from testing.constants import with_constants
 from testing.objects import node_info, pod_info
 from testing.servers.cluster_objects import ClusterWriter, node
 from testing.servers.control_plane.control_plane import ControlPlane
-from tests.autoscaling.nodes.conftest import Api
+from tests.autoscaling.conftest import Api
 from tests.autoscaling.nodes.made_up import GIB, at, nodes_with, ramp, services_ahead
 from tests.autoscaling.sessions import Counting, Killed
 

@@ -21,7 +21,8 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.karpenter.binary import definitions
 from testing.servers.karpenter.karpenter import Karpenter
 from testing.waiting import eventually
-from tests.autoscaling.nodes.conftest import CAPACITY_BUFFERS, Api
+from tests.autoscaling.conftest import Api
+from tests.autoscaling.nodes.conftest import CAPACITY_BUFFERS
 from tests.autoscaling.nodes.made_up import at, nodes_with, ramp, services_ahead
 
 pytestmark = pytest.mark.long  # a build of minutes on a new machine, and Karpenter takes its time

@@ -15,7 +15,8 @@ from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.controller_manager.controller_manager import ControllerManager
 from testing.waiting import eventually
-from tests.autoscaling.nodes.conftest import DEPLOYMENTS, NAMESPACE, POD_TEMPLATES, Api, refusal
+from tests.autoscaling.conftest import Api, refusal
+from tests.autoscaling.nodes.conftest import DEPLOYMENTS, NAMESPACE, POD_TEMPLATES
 from tests.autoscaling.nodes.made_up import at, ramp, services_ahead
 from tests.autoscaling.sessions import Counting
 
