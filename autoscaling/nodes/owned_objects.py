@@ -28,7 +28,7 @@ TRIES: Final = 5
 
 
 class NodesError(ForecastError):
-    """The API server refused a buffer or a mark, or did not answer. The next call tries again."""
+    """The API server refused a buffer, a mark or a minimum, or did not answer. The next call tries again."""
 
 
 def required(answer: ApiAnswer, what: str) -> ApiAnswer:

@@ -47,11 +47,13 @@ def expected_load(used: Floats, then: Floats, ahead: Floats, *, ceiling: float) 
 
 @dataclass(frozen=True, slots=True)
 class ServiceLoadAhead:
-    """Of one service and resource. labels: those a selector may name; value: base units, all pods together."""
+    """Of one service and resource. labels: those a selector may name; value, and used, which is measured now: base
+    units, all pods together."""
 
     namespace: str
     labels: Mapping[str, str]
     value: float
+    used: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def loads_ahead(ahead: ServicesAhead, used: Floats, middle: float, now: float, o
         service = ahead.services[row]
         labels = _labels(service, RESOURCES[resource].name)
         found.setdefault(service.namespace, []).append(
-            ServiceLoadAhead(service.namespace, labels, float(expected[row, resource]))
+            ServiceLoadAhead(service.namespace, labels, float(expected[row, resource]), float(used[row, resource]))
         )
     return LoadsAhead(now, {namespace: tuple(loads) for namespace, loads in found.items()})
 

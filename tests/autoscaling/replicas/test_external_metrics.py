@@ -15,7 +15,7 @@ PATH = f"/apis/{VERSION}/namespaces/shop/{METRIC}"
 
 
 def _load(name: str, value: float, resource: str = "cpu") -> ServiceLoadAhead:
-    return ServiceLoadAhead("shop", {"kind": "Deployment", "name": name, "resource": resource}, value)
+    return ServiceLoadAhead("shop", {"kind": "Deployment", "name": name, "resource": resource}, value, value)
 
 
 @pytest.fixture
