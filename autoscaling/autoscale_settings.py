@@ -97,6 +97,26 @@ class GuardOptions(SettingGroup):
     the need and this share of it. It keeps marks from coming and going."""
 
 
+class MinReplicasOptions(SettingGroup):
+    """`minReplicas` of HorizontalPodAutoscalers, raised ahead of the load where no metrics adapter is."""
+
+    enabled: bool = False
+    """Raise `minReplicas` of HorizontalPodAutoscalers that have the label, or whose namespace has it."""
+
+    most_share: float = Field(default=0.2, gt=0, le=1)
+    """Share of what all known pods request now that replicas added ahead of the load never exceed together."""
+
+    hold: ClassVar[float] = 600.0
+    """Seconds for which the highest wish counts before `minReplicas` is lowered: a dip of the load or of what is
+    measured takes no replica away."""
+
+    at_once: ClassVar[int] = 60
+    """Writes in one turn, a minute: one a second, and a thousand autoscalers within the lead time."""
+
+    yields: ClassVar[float] = 24 * 3600.0
+    """Seconds for which an autoscaler is left alone once others changed what we wrote: until the next day's ramp."""
+
+
 class AutoscaleLease(LeaseOptions):
     """Which of several replicas writes."""
 
@@ -138,6 +158,7 @@ class AutoscaleOptions(SettingGroup):
     buffers: BufferOptions = Field(default_factory=BufferOptions)
     guard: GuardOptions = Field(default_factory=GuardOptions)
     replicas: ReplicaOptions = Field(default_factory=ReplicaOptions)
+    min_replicas: MinReplicasOptions = Field(default_factory=MinReplicasOptions)
     external_metrics: ExternalMetricsOptions = Field(default_factory=ExternalMetricsOptions)
     leader_election: AutoscaleLease = Field(default_factory=AutoscaleLease)
 
@@ -145,8 +166,8 @@ class AutoscaleOptions(SettingGroup):
     """Seconds between two readings of what services use and will use: as often as HorizontalPodAutoscalers look."""
 
     act_every: ClassVar[float] = 60.0
-    """Seconds between two looks at what is written, buffers, marks of nodes and requests of pods: a forecast holds half
-    hours."""
+    """Seconds between two looks at what is written, buffers, marks of nodes, requests of pods, minReplicas: a forecast
+    holds half hours."""
 
 
 class ResizeOptions(SettingGroup):

@@ -1,8 +1,9 @@
 """HorizontalPodAutoscalers of many services at once, step by step, by the controller's own rule.
 
-pkg/controller/podautoscaler/replica_calculator.go (GetResourceReplicas, GetExternalPerPodMetricReplicas) and
-horizontal.go (convertDesiredReplicasWithBehaviorRate) of Kubernetes 1.37, with the default behaviour: every 15 s,
-tolerance 0.1, upwards at most the double or 4 pods more every 15 s, downwards the highest wish of the last 300 s.
+pkg/controller/podautoscaler/replica_calculator.go (GetResourceReplicas; autoscaling/replicas/replicas_needed.py has
+GetExternalPerPodMetricReplicas) and horizontal.go (convertDesiredReplicasWithBehaviorRate) of Kubernetes 1.37, with the
+default behaviour: every 15 s, tolerance 0.1, upwards at most the double or 4 pods more every 15 s, downwards the
+highest wish of the last 300 s. To minReplicas the controller grows at once.
 """
 
 from __future__ import annotations
@@ -11,12 +12,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autoscaling.autoscale_settings import AutoscaleOptions, MinReplicasOptions
+from autoscaling.replicas.replicas_needed import external_replicas
 from base.arrays import Bools, Floats, Ints
 
 STEP_SECONDS = 15.0
 TOLERANCE = 0.1
 _STABILISATION_STEPS = int(300 / STEP_SECONDS)
 _POD_STEP = 4
+_TURN_STEPS = round(AutoscaleOptions.act_every / STEP_SECONDS)
+_HELD_TURNS = round(MinReplicasOptions.hold / AutoscaleOptions.act_every) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """Load ahead and load now, (n_services, n_steps), by which minReplicas is raised."""
+
+    ahead: Floats
+    now: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +51,9 @@ def play_hpa(
     startup_steps: Ints,
     *,
     external: Floats | None = None,
+    foreseen: Foreseen | None = None,
     tolerance: float = TOLERANCE,
-    minimum: int = 2,
+    minimum: int | Ints = 2,
     maximum: int = 200,
 ) -> Played:
     """Let the controller act on every step.
@@ -49,12 +63,16 @@ def play_hpa(
     target   : (n_services,) load of one pod
     startup_steps : (n_services,) from the creation of a pod until it is ready
     external : (n_services, n_steps) a second metric with the same target as averageValue; the larger wish counts
+    foreseen : what raises minReplicas each minute, without a budget; None = it stays
+    minimum  : minReplicas, of all or (n_services,)
     """
     n_services, n_steps = load.shape
     ring = np.zeros((n_services, int(startup_steps.max()) + 1), dtype=np.int64)  # pods that become ready, by step
     services = np.arange(n_services)
     ready = np.clip(np.ceil(load[:, 0] / target), minimum, maximum).astype(np.int64)
     wishes = np.tile(ready, (_STABILISATION_STEPS, 1))
+    held = np.zeros((_HELD_TURNS, n_services), dtype=np.int64)
+    least: Ints = np.broadcast_to(np.asarray(minimum, dtype=np.int64), (n_services,))
     replicas_at, ready_at = np.zeros((2, n_services, n_steps), dtype=np.int64)
     for step in range(n_steps):
         here = step % ring.shape[1]
@@ -64,11 +82,16 @@ def play_hpa(
         current = ready + waiting
         wish = _by_resource(measured[:, step] / target, ready, waiting, tolerance)
         if external is not None:
-            wish = np.maximum(wish, _by_external(external[:, step] / target, current, tolerance))
-        wish = np.clip(wish, minimum, maximum)
+            needed = external[:, step] / target
+            wish = np.maximum(wish, external_replicas(needed, current, up=tolerance, down=tolerance))
+        if foreseen is not None and step % _TURN_STEPS == 0:
+            held[step // _TURN_STEPS % _HELD_TURNS] = _more(foreseen, step, target, current, tolerance)
+            least = np.clip(held.max(axis=0), minimum, maximum)
+        wish = np.clip(wish, least, maximum)
         wishes[step % _STABILISATION_STEPS] = wish
         upwards = np.minimum(wish, np.maximum(2 * current, current + _POD_STEP))
         wanted = np.where(wish >= current, upwards, np.minimum(current, wishes.max(axis=0)))
+        wanted = np.where(current < least, least, wanted)
         ring[services, (step + startup_steps) % ring.shape[1]] += np.maximum(wanted - current, 0)
         for service in np.flatnonzero(wanted < current).tolist():
             gone = int(current[service] - wanted[service])
@@ -96,8 +119,10 @@ def _by_resource(needed: Floats, ready: Ints, waiting: Ints, tolerance: float) -
     ).astype(np.int64)
 
 
-def _by_external(needed: Floats, current: Ints, tolerance: float) -> Ints:
-    """NaN = the metric is not there, so it wishes for nothing."""
-    ratio = needed / current
-    wish = np.where(np.abs(ratio - 1) <= tolerance, current, np.ceil(np.round(needed, 6)))
-    return np.where(np.isfinite(needed), wish, 0).astype(np.int64)
+def _more(foreseen: Foreseen, step: int, target: Floats, current: Ints, tolerance: float) -> Ints:
+    """Replicas that the load ahead wants where it wants more than that of now, as policies let them grow; else 0."""
+    ahead, now = (
+        external_replicas(load[:, step] / target, current, up=tolerance, down=tolerance)
+        for load in (foreseen.ahead, foreseen.now)
+    )
+    return np.where(ahead > now, np.minimum(ahead, np.maximum(2 * current, current + _POD_STEP)), 0)

@@ -4,10 +4,13 @@
 
 Services of real curves are scaled by the HPA controller's rule (benchmarks/hpa.py) over the last days: by their CPU
 alone (reactive), by their CPU or the load expected ahead, whichever wants more (forecast; autoscaling/replicas), and by
-the true future. One more reactive HPA has its target lowered until it takes as many replica-hours as the forecast: what
-the same money buys without one. The load of the sample goes evenly from half hour to half hour; ASD (the metrics that
-follow the load) and Bitbrains have their five-minute samples. Each night has a model fitted on the days before.
-The seed chooses how many pods each service has at its peak (4 to 24) and how long they take to start (60 to 180 s).
+the true future. Two have no metric of the load ahead: `minimum` has its minReplicas raised by the forecast
+(autoscaling/replicas/raising.py), `static` has that of the daily peak all the time. One more reactive HPA has its
+target lowered until it takes as many replica-hours as the forecast: what the same money buys without one.
+
+The load of the sample goes evenly from half hour to half hour; ASD (the metrics that follow the load) and Bitbrains
+have their five-minute samples. Each night has a model fitted on the days before. The seed chooses how many pods each
+service has at its peak (4 to 24) and how long they take to start (60 to 180 s).
 
 A ramp is a half hour in which a service's load is at least 5 % of the day's peak above the half hour before. "Over"
 is a load of more than 1.1 times the target for each ready pod, where the controller itself begins to act; "above" is
@@ -32,7 +35,7 @@ from base.arrays import AnyFloats, Bools, Floats
 from benchmarks.clusters import Trace, build_plain
 from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains_cpu
 from benchmarks.harness import command_line, finish, outcome
-from benchmarks.hpa import STEP_SECONDS, TOLERANCE, Played, play_hpa
+from benchmarks.hpa import STEP_SECONDS, TOLERANCE, Foreseen, Played, play_hpa
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History
@@ -136,7 +139,7 @@ def highest_ahead(values: Floats, steps: int) -> Floats:
 
 
 def play(services: Services, lead: float, ceiling: float, seed: int) -> Mapping[str, Outcome]:
-    """Play all four autoscalers."""
+    """Play all autoscalers."""
     rng = np.random.default_rng(seed)
     n_services, n_slots = services.by_slot.shape
     n_steps = round(n_slots * SLOT_SECONDS / STEP_SECONDS)
@@ -167,6 +170,9 @@ def play(services: Services, lead: float, ceiling: float, seed: int) -> Mapping[
         return judge(play_hpa(load, measured, target * share, startup))
 
     found = {"reactive": reactive(1.0), "forecast": judge(play_hpa(load, measured, target, startup, external=ahead))}
+    found["minimum"] = judge(play_hpa(load, measured, target, startup, foreseen=Foreseen(ahead, used)))
+    peaks = np.ceil(at_peak).astype(np.int64)
+    found["static"] = judge(play_hpa(load, measured, target, startup, minimum=peaks))
     # Replica-hours go as the inverse of the target, but for rounding.
     found["same_cost"] = reactive(found["reactive"].replica_hours / found["forecast"].replica_hours)
     future = highest_ahead(load, steps)
