@@ -36,7 +36,7 @@ from autoscaling.replicas.horizontal_autoscalers import (
     restore_body,
 )
 from autoscaling.replicas.loads_ahead import LoadsAhead
-from autoscaling.replicas.raising import Change, Outcome, Raising
+from autoscaling.replicas.raising import MinimumChange, MinimumOutcome, Raising
 from autoscaling.replicas.room import QUOTAS_PATH, Room, read_quotas
 from autoscaling.requests.resize_requests import namespaces_path
 from autoscaling.services_ahead import ServicesAhead
@@ -49,15 +49,15 @@ from kube.session.session_calls import Requests, request_with_retries
 logger = logging.getLogger(__name__)
 
 _EVENTS: Final = {
-    Outcome.RAISED: ("MinReplicasRaised", False),
-    Outcome.LOWERED: ("MinReplicasLowered", False),
-    Outcome.RESTORED: ("MinReplicasRestored", False),
-    Outcome.LEFT: ("MinReplicasTakenOver", True),
+    MinimumOutcome.RAISED: ("MinReplicasRaised", False),
+    MinimumOutcome.LOWERED: ("MinReplicasLowered", False),
+    MinimumOutcome.RESTORED: ("MinReplicasRestored", False),
+    MinimumOutcome.LEFT: ("MinReplicasTakenOver", True),
 }
 """Reason of the event of each outcome, and whether it is a warning."""
 
 
-class Reports(Protocol):
+class _Events(Protocol):
     """kube.events.event_recorder.EventRecorder."""
 
     def record(self, regarding: dict[str, str], reason: str, note: str, *, is_warning: bool) -> bool:
@@ -83,7 +83,7 @@ class MinReplicasHand:
         *,
         loads: Callable[[], LoadsAhead],
         nodes: Callable[[], GuardedNodes],
-        events: Reports,
+        events: _Events,
         excluded: ExcludedOptions,
         seconds: float = SECONDS,
     ) -> None:
@@ -164,20 +164,20 @@ class MinReplicasHand:
 
     # Inside
 
-    async def _carry_out(self, change: Change, now: float) -> None:
+    async def _carry_out(self, change: MinimumChange, now: float) -> None:
         of = change.of
         body = {
-            Outcome.RAISED: lambda: raise_body(of, change.minimum),
-            Outcome.LOWERED: lambda: raise_body(of, change.minimum),
-            Outcome.RESTORED: lambda: restore_body(of),
-            Outcome.LEFT: lambda: leave_body(of, change.until),
+            MinimumOutcome.RAISED: lambda: raise_body(of, change.minimum),
+            MinimumOutcome.LOWERED: lambda: raise_body(of, change.minimum),
+            MinimumOutcome.RESTORED: lambda: restore_body(of),
+            MinimumOutcome.LEFT: lambda: leave_body(of, change.until),
         }[change.outcome]()
         if not await self._patch(of, body):
             self.done["conflict"] += 1
             return
         self._raising.wrote(change, now)
         self.done[change.outcome.value] += 1
-        if change.outcome in (Outcome.RAISED, Outcome.LOWERED):
+        if change.outcome in (MinimumOutcome.RAISED, MinimumOutcome.LOWERED):
             self.raised += change.minimum - of.minimum
         elif of.record is not None:
             self.raised -= of.record.raised - of.record.original
@@ -190,7 +190,7 @@ class MinReplicasHand:
             if current is None or (current.record is None and not current.left_until):
                 return
             if await self._patch(current, restore_body(current)):
-                self.done[Outcome.RESTORED.value] += 1
+                self.done[MinimumOutcome.RESTORED.value] += 1
                 return
             self.done["conflict"] += 1
             path = object_path(one.namespace, one.name)

@@ -32,7 +32,7 @@ _NO_ROOM: Final = "there is no room for more pods"
 _NO_BUDGET: Final = "autoscale.min_replicas.most_share is spent"
 
 
-class Outcome(StrEnum):
+class MinimumOutcome(StrEnum):
     """What becomes of a minimum."""
 
     RAISED = "raised"
@@ -42,21 +42,21 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MinimumChange:
     """One write. minimum: that it has afterwards; until: LEFT alone, in unix seconds; why: for people"""
 
     of: HorizontalAutoscaler
-    outcome: Outcome
+    outcome: MinimumOutcome
     minimum: int
     why: str
     until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class MinimumDecision:
     """changes: of this turn, the largest lack first; kept: why others that ask keep their minimum, by autoscaler"""
 
-    changes: tuple[Change, ...]
+    changes: tuple[MinimumChange, ...]
     kept: tuple[tuple[HorizontalAutoscaler, str, str], ...]
 
     def counted(self) -> Counter[str]:
@@ -100,18 +100,18 @@ class Raising:
         loads: LoadsAhead,
         room: Room,
         now: float,
-    ) -> Decision:
+    ) -> MinimumDecision:
         """What to write now. room: is taken from; now: unix seconds"""
         self._known = {one.uid: self._known.get(one.uid, _Known()) for one in autoscalers}
         rows, said = {service: row for row, service in enumerate(ahead.services)}, by_service(loads)
-        changes, kept, wanted = list[Change](), list[tuple[HorizontalAutoscaler, str, str]](), list[_Wanted]()
+        changes, kept, wanted = list[MinimumChange](), list[tuple[HorizontalAutoscaler, str, str]](), list[_Wanted]()
         for one in autoscalers:
             known = self._known[one.uid]
             if not one.asks:
                 known.left_until = 0.0
                 known.wishes.clear()
                 if one.record is not None or one.left_until:
-                    changes.append(Change(one, Outcome.RESTORED, one.original, "its owner asks no more"))
+                    changes.append(MinimumChange(one, MinimumOutcome.RESTORED, one.original, "its owner asks no more"))
             elif one.is_changed or (known.written is not None and one.record is None and not one.set_by_us):
                 known.wishes.clear()
                 changes.append(self._left(one, known, now))
@@ -124,15 +124,15 @@ class Raising:
         changes += more
         kept += short
         late = [(one.of, "the writes of this turn are spent", "") for one in changes[self._options.at_once :]]
-        return Decision(tuple(changes[: self._options.at_once]), (*kept, *late))
+        return MinimumDecision(tuple(changes[: self._options.at_once]), (*kept, *late))
 
-    def wrote(self, change: Change, now: float) -> None:
+    def wrote(self, change: MinimumChange, now: float) -> None:
         """Remember a change that was carried out."""
         known = self._known.setdefault(change.of.uid, _Known())
-        is_ours = change.outcome in (Outcome.RAISED, Outcome.LOWERED)
+        is_ours = change.outcome in (MinimumOutcome.RAISED, MinimumOutcome.LOWERED)
         known.written = change.minimum if is_ours else None
         known.left_until = change.until
-        if change.outcome is Outcome.RAISED:
+        if change.outcome is MinimumOutcome.RAISED:
             known.raised_at = now
 
     def forget(self) -> None:
@@ -141,14 +141,14 @@ class Raising:
 
     # Inside
 
-    def _left(self, one: HorizontalAutoscaler, known: _Known, now: float) -> Change:
+    def _left(self, one: HorizontalAutoscaler, known: _Known, now: float) -> MinimumChange:
         ours = one.record.raised if one.record is not None else known.written
         who = f" ({one.setter})" if one.setter else ""
         why = (
             f"minReplicas is {one.minimum}{who}, and was {ours} by us: it is left alone for a day. If a GitOps tool "
             "writes it, have that ignore /spec/minReplicas"
         )
-        return Change(one, Outcome.LEFT, one.minimum, why, now + self._options.yields)
+        return MinimumChange(one, MinimumOutcome.LEFT, one.minimum, why, now + self._options.yields)
 
     def _wanted(
         self,
@@ -191,14 +191,14 @@ class Raising:
 
     def _within(
         self, wanted: Sequence[_Wanted], ahead: ServicesAhead, room: Room, now: float
-    ) -> tuple[list[Change], list[tuple[HorizontalAutoscaler, str, str]]]:
+    ) -> tuple[list[MinimumChange], list[tuple[HorizontalAutoscaler, str, str]]]:
         """The changes that budget and room allow."""
         there = (ahead.replicas[:, None] * ahead.requests)[~is_placeholder(ahead)].sum(axis=0)  # (2,)
         left = self._options.most_share * there
         for one in wanted:
             if one.of.record is not None:
                 left = left - max(min(one.of.minimum, one.minimum) - one.base, 0) * one.request
-        changes, short = list[Change](), list[tuple[HorizontalAutoscaler, str, str]]()
+        changes, short = list[MinimumChange](), list[tuple[HorizontalAutoscaler, str, str]]()
         growing = [one for one in wanted if one.minimum > one.of.minimum]
         growing.sort(key=lambda one: (-one.minimum / max(one.of.current, 1), one.of.namespace, one.of.name))
         for one in growing:
@@ -222,12 +222,12 @@ class Raising:
                 short.append((of, why, note))
             if minimum > of.minimum:
                 left = left - max(minimum - free, 0) * one.request
-                changes.append(Change(of, Outcome.RAISED, minimum, _why_raised(one, minimum)))
+                changes.append(MinimumChange(of, MinimumOutcome.RAISED, minimum, _why_raised(one, minimum)))
         for one in wanted:
             if one.of.record is not None and one.minimum < one.of.minimum:
-                outcome = Outcome.LOWERED if one.minimum > one.of.original else Outcome.RESTORED
+                outcome = MinimumOutcome.LOWERED if one.minimum > one.of.original else MinimumOutcome.RESTORED
                 why = f"minReplicas from {one.of.minimum} to {one.minimum}: the load ahead needs no more"
-                changes.append(Change(one.of, outcome, one.minimum, why))
+                changes.append(MinimumChange(one.of, outcome, one.minimum, why))
         return changes, short
 
 

@@ -48,8 +48,8 @@ def autoscale(
 ) -> None:
     """Scale ahead of the load: expected load for HPA and KEDA, nodes in time, nodes that stay, requests with a clock.
 
-    It runs until SIGTERM or Ctrl-C, and writes only what `autoscale.buffers`, `autoscale.guard` and
-    `requests.resize` enable. At its end it takes back what it wrote.
+    It runs until SIGTERM or Ctrl-C, and writes only what `autoscale.buffers`, `autoscale.guard`,
+    `autoscale.min_replicas` and `requests.resize` enable. At its end it takes back what it wrote.
     """
     shell = open_shell(config, verbose=verbose, service=not release)
     options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from autoscaling.nodes.buffer_hand import BufferHand
 from autoscaling.nodes.guard_hand import GuardHand, nodes_now
 from autoscaling.replicas.external_metrics import external_metrics_app, follow_front_proxy
 from autoscaling.replicas.loads_ahead import LoadsAhead
+from autoscaling.replicas.min_replicas_hand import MinReplicasHand
 from autoscaling.replicas.used_now import LastReading
 from autoscaling.requests.pod_resources import OptedPod
 from autoscaling.requests.resize_hand import ResizeHand
@@ -29,6 +31,7 @@ from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import change_windows, service_options
 from kube.client.cluster_access import ClusterAccess
+from kube.events.event_recorder import EventRecorder, session_post
 from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
 from kube.session.session_calls import call
@@ -42,6 +45,8 @@ _CONNECTIONS: Final = 16
 _STOP_SECONDS: Final = 5.0
 _RELEASE_SECONDS: Final = 300.0
 _READ_SECONDS: Final = 60.0
+_EVENTS_A_SECOND, _EVENTS_AT_ONCE = 1.0, 60.0
+"""As many as writes of minReplicas."""
 
 
 def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
@@ -54,9 +59,15 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
     session = ApiSession(access.client(), connections=_CONNECTIONS, may_write=leads)
     pods = _pods(settings, prepared.store, scorer)
-    hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
+    events = _events(session)
+
+    def loads() -> LoadsAhead:
+        return autoscaler.loads()
+
+    hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods, loads, events) if is_enabled]
     if not hands:
-        shell.say("autoscale: writes nothing, since autoscale.buffers, autoscale.guard and requests.resize are off")
+        off = "autoscale.buffers, autoscale.guard, autoscale.min_replicas and requests.resize are off"
+        shell.say(f"autoscale: writes nothing, since {off}")
     autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads, excluded=settings.excluded)
 
     def may_begin() -> bool:
@@ -64,7 +75,7 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
         return scorer.tables.synced and not scorer.tables.awaits_model()
 
     work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=may_begin)
-    jobs: list[BackgroundThread] = [session, *([] if lease is None else [lease]), _Ending(autoscaler), work]
+    jobs: list[BackgroundThread] = [session, *([] if lease is None else [lease]), events, _Ending(autoscaler), work]
     with prepared.following(), ExitStack() as stack:
         app = create_app(
             scorer,
@@ -95,7 +106,7 @@ def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     with prepared.following(), running([session]):
         _await_cluster(scorer)  # requests grow only into what nodes have left
         left: list[str] = []
-        for hand, _ in _hands(settings, session, scorer, None):
+        for hand, _ in _hands(settings, session, scorer, None, LoadsAhead, _events(session)):
             try:
                 call(session, hand.retreat(), _RELEASE_SECONDS, "taking back what was written")
             except TimeoutError:
@@ -115,8 +126,25 @@ def _await_cluster(scorer: Scorer) -> None:
         time.sleep(0.1)
 
 
+def _events(session: ApiSession) -> EventRecorder:
+    return EventRecorder(
+        session_post(session),
+        what="minReplicas",
+        instance=socket.gethostname(),
+        controller="forecast-scheduler/autoscaler",
+        action="Scaling",
+        rate=_EVENTS_A_SECOND,
+        burst=_EVENTS_AT_ONCE,
+    )
+
+
 def _hands(
-    settings: Settings, session: ApiSession, scorer: Scorer, pods: LastReading | None
+    settings: Settings,
+    session: ApiSession,
+    scorer: Scorer,
+    pods: LastReading | None,
+    loads: Callable[[], LoadsAhead],
+    events: EventRecorder,
 ) -> Sequence[tuple[Hand, bool]]:
     """All hands there are, and whether the settings let each act. pods: None = usage of pods is not measured"""
     ours, tables = settings.autoscale, scorer.tables
@@ -145,6 +173,17 @@ def _hands(
                 changes=change_windows(settings),
             ),
             settings.requests.resize.enabled,
+        ),
+        (
+            MinReplicasHand(
+                session,
+                ours.min_replicas,
+                loads=loads,
+                nodes=lambda: nodes_now(tables),
+                events=events,
+                excluded=settings.excluded,
+            ),
+            ours.min_replicas.enabled,
         ),
     )
 

@@ -166,6 +166,9 @@ def test_at_its_end_it_takes_back_what_it_wrote_with_no_more_rights_than_it_uses
     idle = {("get", "scheduling.k8s.io", "priorityclasses"), ("get", "", "pods"), ("patch", "", "podtemplates")}
     idle |= {(verb, "apps", "deployments") for verb in ("create", "patch", "delete")}
     idle |= {("patch", "autoscaling.x-k8s.io", "capacitybuffers")} | DELEGATED
+    # tests/autoscale/test_min_replicas.py uses these.
+    idle |= {(verb, "autoscaling", "horizontalpodautoscalers") for verb in ("get", "list", "patch")}
+    idle |= {("list", "", "resourcequotas"), ("create", "events.k8s.io", "events")}
     assert rights - used - idle == set()
 
 
@@ -214,7 +217,8 @@ def test_a_command_takes_everything_back_where_no_process_runs(
         process.kill()
     assert run(["autoscale", "--release", "--kubeconfig", str(world.installed.kubeconfig(PART))]) == 0
     assert world.is_taken_back(), world.state()
-    assert capsys.readouterr().out.splitlines() == [f"{name}: taken back" for name in ("buffers", "guard", "resizes")]
+    hands = ("buffers", "guard", "resizes", "min-replicas")
+    assert capsys.readouterr().out.splitlines() == [f"{name}: taken back" for name in hands]
 
 
 def _acts(process: ScorerProcess) -> bool:

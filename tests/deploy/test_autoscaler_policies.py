@@ -7,6 +7,9 @@ from typing import Any, Final
 import pytest
 
 from autoscaling.nodes.guard import KEPT_UNTIL
+from autoscaling.replicas.horizontal_autoscalers import ASKS_LABEL
+from autoscaling.replicas.horizontal_autoscalers import ORIGINAL as MINIMUM_BEFORE
+from autoscaling.replicas.horizontal_autoscalers import RAISED as MINIMUM_NOW
 from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
 from autoscaling.requests.proven_records import SECRET
 from kube.client.pod_writes import MERGE
@@ -204,3 +207,60 @@ def test_pods_of_buffers_take_the_place_of_no_other(priority_class: str | None, 
         return not refused
 
     assert eventually(is_as_expected)
+
+
+HPA: Final = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web"
+UP: Final = {
+    "metadata": {"annotations": {MINIMUM_BEFORE: "2", MINIMUM_NOW: "6"}},
+    "spec": {"minReplicas": 6},
+}
+
+
+def _autoscaler(world: Policed, *, asks: bool) -> None:
+    """Make it anew: 2 to 20 replicas."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    world.admin.apply(
+        {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {
+                "namespace": "default",
+                "name": "web",
+                "labels": {ASKS_LABEL: str(asks).lower()},
+                "annotations": {"kept": "yes"},
+            },
+            "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 20},
+        }
+    )
+
+
+MINIMUM_ATTACKS: Final[dict[str, dict[str, Any]]] = {
+    "the most": {"spec": {"maxReplicas": 200}},
+    "another target": {"spec": {"scaleTargetRef": {"name": "mine"}}},
+    "labels": {"metadata": {"labels": {ASKS_LABEL: "true"}}},
+    "annotations of others": {"metadata": {"annotations": {"kept": None}}},
+    "no record": {"spec": {"minReplicas": 6}},
+    "fewer": {"metadata": {"annotations": {MINIMUM_BEFORE: "2", MINIMUM_NOW: "1"}}, "spec": {"minReplicas": 1}},
+    "a false record": {
+        "metadata": {"annotations": {MINIMUM_BEFORE: "1", MINIMUM_NOW: "6"}},
+        "spec": {"minReplicas": 6},
+    },
+}
+
+
+@pytest.mark.parametrize("attack", MINIMUM_ATTACKS)
+def test_of_an_autoscaler_only_the_minimum_rises_with_a_true_record(attack: str, world: Policed) -> None:
+    _autoscaler(world, asks=attack != "labels")
+    assert world.refuses(PART, HPA, MINIMUM_ATTACKS[attack])
+
+
+def test_a_minimum_rises_where_its_owner_asks_and_goes_back_in_any_case(world: Policed) -> None:
+    _autoscaler(world, asks=False)
+    assert world.refuses(PART, HPA, UP)
+    _autoscaler(world, asks=True)
+    world.write(PART, HPA, UP)
+    higher = {"metadata": {"annotations": {MINIMUM_BEFORE: "6", MINIMUM_NOW: "8"}}, "spec": {"minReplicas": 8}}
+    assert world.refuses(PART, HPA, higher), "the original would be lost"
+    world.admin.send("PATCH", HPA, {"metadata": {"labels": {ASKS_LABEL: None}}}, kind=MERGE)
+    down = {"metadata": {"annotations": {MINIMUM_BEFORE: None, MINIMUM_NOW: None}}, "spec": {"minReplicas": 2}}
+    world.write(PART, HPA, down)

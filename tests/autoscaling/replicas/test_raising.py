@@ -11,7 +11,7 @@ import pytest
 from autoscaling.autoscale_settings import MinReplicasOptions
 from autoscaling.replicas.horizontal_autoscalers import LEFT_UNTIL, ORIGINAL, RAISED, HorizontalAutoscaler
 from autoscaling.replicas.loads_ahead import LoadsAhead, ServiceLoadAhead
-from autoscaling.replicas.raising import Change, Decision, Outcome, Raising
+from autoscaling.replicas.raising import MinimumChange, MinimumDecision, MinimumOutcome, Raising
 from autoscaling.replicas.replicas_needed import external_replicas
 from autoscaling.replicas.room import Room, read_quotas
 from base.excluded import ExcludedOptions
@@ -44,7 +44,7 @@ def room(free: float = 100.0, *quotas: dict[str, Any]) -> Room:
 
 def decide(
     raising: Raising, *of: HorizontalAutoscaler, said: LoadsAhead, at: float = 0.0, free: Room | None = None
-) -> Decision:
+) -> MinimumDecision:
     """at: seconds since NOW"""
     return raising.decide(of, AHEAD, said, free or room(), NOW + at)
 
@@ -53,7 +53,7 @@ def made(most_share: float = 1.0, **excluded: Any) -> Raising:
     return Raising(MinReplicasOptions(enabled=True, most_share=most_share), ExcludedOptions(**excluded))
 
 
-def written(decision: Decision) -> list[tuple[str, str, int]]:
+def written(decision: MinimumDecision) -> list[tuple[str, str, int]]:
     return [(one.of.name, one.outcome.value, one.minimum) for one in decision.changes]
 
 
@@ -150,13 +150,13 @@ def test_what_others_set_is_theirs_and_left_alone_for_a_day() -> None:
     raising = made()
     theirs = autoscaler(**(OURS | {"spec": {"minReplicas": 4}}))
     (change,) = decide(raising, theirs, said=loads((2.5, 5.0))).changes
-    assert (change.outcome, change.minimum, change.until) == (Outcome.LEFT, 4, NOW + 24 * 3600)
+    assert (change.outcome, change.minimum, change.until) == (MinimumOutcome.LEFT, 4, NOW + 24 * 3600)
     assert "was 6 by us" in change.why
     raising.wrote(change, NOW)
     later = autoscaler(spec={"minReplicas": 4})  # even if they removed our annotations
     assert decide(raising, later, said=loads((2.5, 5.0)), at=3600).changes == ()
     (again,) = decide(raising, later, said=loads((1.0, 3.0)), at=24 * 3601).changes
-    assert (again.outcome, again.minimum) == (Outcome.RAISED, 6)
+    assert (again.outcome, again.minimum) == (MinimumOutcome.RAISED, 6)
 
 
 def test_a_record_that_others_wiped_is_noticed_and_one_that_another_leader_took_back_is_none() -> None:
@@ -206,4 +206,4 @@ def test_so_many_writes_in_one_turn() -> None:
     many = [autoscaler(f"x{i}", **(OURS | {"metadata": {"labels": {}, "uid": f"x{i}"}})) for i in range(100)]
     decision = decide(made(), *many, said=loads())
     assert len(decision.changes) == MinReplicasOptions.at_once == 60
-    assert isinstance(decision.changes[0], Change)
+    assert isinstance(decision.changes[0], MinimumChange)
