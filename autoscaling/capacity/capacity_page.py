@@ -14,6 +14,7 @@ from base.report_figures import DOTTED, drawn, line
 from scorer.replay.replay_page import COLOURS, LABELS
 
 _DASH = "–"
+_HEADS = ("", "nodes", "hot", "pods over requests", "with requests kept", "with reserve")
 
 
 def nodes_by_rule(found: Capacity) -> Markup:
@@ -66,9 +67,22 @@ def capacity_page(found: Capacity, time_zone: str) -> str:
         by_rule=nodes_by_rule(found),
         by_hour="" if found.by_hour is None else nodes_by_hour(found.by_hour),
         under="" if found.by_hour is None else f"{found.by_hour.under:.0%}",
-        header=["", "nodes", "hot", "pods over requests", "with requests kept", "with reserve", "cost", "made of"],
+        header=[
+            "",
+            "nodes",
+            "hot",
+            "pods over requests",
+            "with requests kept",
+            "with reserve",
+            _cost_head(found),
+            "made of",
+        ],
         rows=list(_rows(found)),
     )
+
+
+def _cost_head(found: Capacity) -> str:
+    return "cost" if found.prices is None else f"{found.prices.recorded.currency} a month (estimate)"
 
 
 def _tiles(found: Capacity) -> Iterator[tuple[str, str, str]]:
@@ -89,7 +103,7 @@ def _rows(found: Capacity) -> Iterator[list[str]]:
             _DASH if one.trial is None else f"{one.trial.unplaced:,}",
             _count(one.within_requests),
             _count(one.reserve),
-            _DASH if one.cost is None else f"{one.cost:,.2f}",
+            _DASH if one.cost is None else f"{one.cost:,.0f}",
             "; ".join(f"{count} x {name}" for name, count in one.mix.items()),
         ]
 

@@ -14,6 +14,7 @@ import numpy as np
 from autoscaling.autoscale_settings import CapacityOptions
 from autoscaling.capacity.failure import NodeLoss, try_failure
 from autoscaling.capacity.hours import filled_nodes
+from autoscaling.capacity.node_cost import GroupPrices
 from autoscaling.capacity.node_pool import BY_REQUESTS, RecordedPool, Trial, prepared_on, try_nodes
 from base.arrays import Ints
 from scorer.replay.curves import CurveForecast
@@ -159,7 +160,7 @@ class RuleNodes:
     within_requests : the fewest on which all requests fit, too
     reserve  : the fewest that keep the target in the busiest hour after the failure; None also if none was asked for
     mix      : nodes of each group
-    cost     : of `nodes`; None = no prices
+    cost     : of `nodes`, a month, in the currency of the prices; None = no prices
     """
 
     nodes: int | None
@@ -178,7 +179,7 @@ class RuleNodes:
             "nodes_within_requests": self.within_requests,
             "nodes_with_reserve": self.reserve,
             "mix": dict(self.mix),
-            "cost": self.cost,
+            "cost_per_month": self.cost,
         }
 
 
@@ -196,7 +197,7 @@ class FewestNodesSearch:
         self._seed, self._options, self._failure = seed, options, failure
         self._scales: dict[tuple[str, ...], float] = {}  # by the groups of a pool
 
-    def nodes_of(self, rule: str, pool: RecordedPool, guess: int, prices: Mapping[str, float] | None) -> RuleNodes:
+    def nodes_of(self, rule: str, pool: RecordedPool, guess: int, prices: GroupPrices | None) -> RuleNodes:
         """What a rule needs of the nodes of a pool. guess: for the pods of `prepared`"""
         trials: dict[int, Trial] = {}
         scale = self._scale(pool)
@@ -235,7 +236,7 @@ class FewestNodesSearch:
             within_requests=None if within is None else self._scaled(within, scale, pool, keeps_requests=True),
             reserve=None if reserve is None else self._scaled(reserve, scale, pool, keeps_requests=rule == BY_REQUESTS),
             mix=mix,
-            cost=None if prices is None else sum(prices[name] * count for name, count in mix.items()),
+            cost=None if prices is None else prices.per_month(mix),
         )
 
     def _survives(self, rule: str, pool: RecordedPool, n_nodes: int, failure: NodeLoss) -> bool:

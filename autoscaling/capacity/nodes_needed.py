@@ -12,8 +12,8 @@ from autoscaling.autoscale_settings import CapacityOptions
 from autoscaling.capacity.failure import NodeLoss, busiest_slot
 from autoscaling.capacity.fewest_nodes import FewestNodesSearch, RuleNodes, filled
 from autoscaling.capacity.hours import HourlyNodes, hourly_nodes
+from autoscaling.capacity.node_cost import GroupPrices
 from autoscaling.capacity.node_pool import RecordedPool, chosen_group, node_groups, prepared_on
-from base.errors import InputError
 from base.progress import Progress, silent
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from scorer.replay.preparation import Prepared
@@ -32,6 +32,7 @@ class Capacity:
     searched_pods : pods that were placed; fewer than there are = a sample (autoscaling.capacity.fewest_nodes)
     base_share : share of the usage that stays on nodes, and so comes and goes with them, by resource
     by_hour  : None = no number of nodes for the forecast or the oracle
+    prices   : None = none were asked for
     """
 
     prepared: Prepared
@@ -45,6 +46,7 @@ class Capacity:
     searched_pods: int
     base_share: Mapping[str, float]
     by_hour: HourlyNodes | None
+    prices: GroupPrices | None
 
     def to_json(self) -> dict[str, Any]:
         """The figures as `capacity --json` writes them."""
@@ -73,6 +75,9 @@ class Capacity:
             },
             "stays_on_nodes": dict(self.base_share),
             "assumed_capacities": self.prepared.recording.assumed_names(),
+            "money": None
+            if self.prices is None
+            else self.prices.to_json(self.recorded, {rule: one.cost for rule, one in self.rules.items()}),
             "window": self.prepared.window.to_json(),
         }
 
@@ -83,7 +88,7 @@ def capacity(
     *,
     seed: int = 0,
     group: str | None = None,
-    prices: Mapping[str, float] | None = None,
+    prices: GroupPrices | None = None,
     failure: NodeLoss | None = None,
     rules: Collection[str] = RULES,
     progress: Progress = silent,
@@ -91,17 +96,15 @@ def capacity(
     """Search the fewest nodes for each rule.
 
     group  : nodes of this group alone; None = all groups in their recorded proportion
-    prices : of a node of each group; each rule then has the cheapest of the proportion and each group alone
+    prices : of the recorded nodes. Where all groups have one, each rule has the cheapest of the proportion and each
+             group alone
     """
     recording = prepared.recording
     groups = node_groups(recording)
     used = groups if group is None else (chosen_group(groups, group),)
-    for name in prices or {}:
-        chosen_group(groups, name)
-    if prices and (unpriced := [one.name for one in used if one.name not in prices]):
-        raise InputError(f"node group {unpriced[0]!r} has no price: give one to each group, or leave prices out")
+    choose = prices is not None and len(used) > 1 and {one.name for one in used} <= prices.per_hour.keys()
     pool = RecordedPool(used)
-    pools = [pool, *(RecordedPool((one,)) for one in used if prices and len(used) > 1)]
+    pools = [pool, *(RecordedPool((one,)) for one in used if choose)]
     search = FewestNodesSearch(prepared, seed, options, failure)
     found: dict[str, RuleNodes] = {}
     searched = [rule for rule in _GUESS_FIRST if rule in rules]
@@ -138,6 +141,7 @@ def capacity(
         searched_pods=len(search.prepared.recording.service),
         base_share=_base_share(prepared),
         by_hour=by_hour,
+        prices=prices,
     )
 
 

@@ -83,13 +83,8 @@ class MonthlyCost:
     unpriced: int
     sources: Mapping[str, int]
 
-    @property
-    def says_nothing(self) -> bool:
-        """Whether no node has a price."""
-        return self.priced == 0
-
     def to_json(self) -> dict[str, Any]:
-        """As the `money` of reports begins."""
+        """By name, as under `money` of every report."""
         return {
             "per_month": self.amount,
             "currency": self.currency,
@@ -130,6 +125,10 @@ class NodePrices:
             unpriced=len(asked) - len(prices),
             sources=dict(Counter(price.source for price in prices).most_common()),
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """What all nodes cost a month, and the notes: the beginning of `money` of every report."""
+        return {**self.cost().to_json(), "notes": list(self.notes)}
 
     def of_group(self, names: Iterable[str]) -> float | None:
         """Mean price of a node of a group for an hour, of its nodes that have one; None = none has."""

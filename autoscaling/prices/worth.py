@@ -13,12 +13,11 @@ So all cores and all memory together are worth the price of the nodes, and the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from autoscaling.prices.node_prices import MonthlyCost, NodePrices
+from autoscaling.prices.node_prices import NodePrices
 
 CORE_IN_GIB: Final = 0.031611 / 0.004237
 """7.46: OpenCost's default prices of a core and of a GiB for an hour (opencost/opencost, configs/default.json)."""
@@ -26,21 +25,11 @@ CORE_IN_GIB: Final = 0.031611 / 0.004237
 _GIB: Final = 2.0**30
 
 
-@dataclass(frozen=True, slots=True)
-class FreedWorth:
-    """per_month: in the currency of `nodes`; negative = more is requested. nodes: cost of all nodes, the estimate's
-    base"""
+def freed_worth(prices: NodePrices, cores: float, memory_bytes: float) -> float | None:
+    """What requests that are lower by so much free on the nodes, a month; negative = they are higher.
 
-    per_month: float
-    nodes: MonthlyCost
-
-    def to_json(self) -> dict[str, Any]:
-        """Under `money` of `requests --json`."""
-        return {"freed_per_month": self.per_month, **self.nodes.to_json()}
-
-
-def freed_worth(prices: NodePrices, cores: float, memory_bytes: float) -> FreedWorth | None:
-    """What requests that are lower by so much free on the nodes; None = no node has a price and a size."""
+    None = no node has a price and a size.
+    """
     sized = [
         node
         for node in prices.nodes
@@ -49,8 +38,7 @@ def freed_worth(prices: NodePrices, cores: float, memory_bytes: float) -> FreedW
     whole = sum(_weight(node.cores, node.memory_bytes) for node in sized)
     if whole <= 0:
         return None
-    cost = prices.cost({node.name for node in sized}).amount
-    return FreedWorth(cost * _weight(cores, memory_bytes) / whole, prices.cost())
+    return prices.cost({node.name for node in sized}).amount * _weight(cores, memory_bytes) / whole
 
 
 def _weight(cores: float, memory_bytes: float) -> float:

@@ -37,9 +37,9 @@ PriceOption = Annotated[
     list[str] | None,
     typer.Option(
         "--price",
-        metavar="GROUP=COST",
-        help="Cost of a node of a group, once for each group. Each rule then has the cheapest of the recorded "
-        "proportion and each group alone.",
+        metavar="GROUP=PRICE",
+        help="Price of a node of a group for an hour, once for each group, before those of the settings. Where all "
+        "groups have one, each rule has the cheapest of the recorded proportion and each group alone.",
     ),
 ]
 ComingOption = Annotated[
@@ -85,7 +85,7 @@ def capacity(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
     check_writable(report)
-    directory, moment, prices = shell.history(history), parse_moment(at), parse_prices(price or [])
+    directory, moment, given = shell.history(history), parse_moment(at), parse_prices(price or [])
     if lose_nodes is not None and lose_zone is not None:
         raise InputError("--lose-nodes and --lose-zone are two kinds of failure: choose one")
     if coming and moment is not None:
@@ -95,6 +95,7 @@ def capacity(
     from autoscaling.capacity.nodes_needed import capacity as search
     from forecast_scheduler.commands.fitted_history import fit_options, prepare_coming_week, prepare_history
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
+    from forecast_scheduler.commands.node_prices import price_groups
     from forecast_scheduler.reports.history_tables import capacity_lines, capacity_tables
     from scorer.replay.window import playable_days
 
@@ -116,7 +117,7 @@ def capacity(
             options,
             seed=replay.seed if seed is None else seed,
             group=group,
-            prices=prices,
+            prices=price_groups(shell.settings.prices, known, prepared.recording, given),
             failure=failure,
             progress=progress,
         )
@@ -130,17 +131,17 @@ def capacity(
         shell.write_report(report, capacity_page(found, known.calendar.time_zone))
 
 
-def parse_prices(texts: list[str]) -> dict[str, float] | None:
-    """Costs by group, from GROUP=COST; None = no prices. Raises InputError."""
+def parse_prices(texts: list[str]) -> dict[str, float]:
+    """Prices of an hour by group, from GROUP=PRICE. Raises InputError."""
     prices: dict[str, float] = {}
     for text in texts:
-        name, _, cost = text.rpartition("=")
+        name, _, price = text.rpartition("=")
         try:
-            prices[name.strip()] = float(cost)
+            prices[name.strip()] = float(price)
         except ValueError:
             prices[name.strip()] = -1.0
         if not name.strip() or not 0 <= prices[name.strip()] < float("inf"):
             raise InputError(
-                f"--price {text!r} is no price: write GROUP=COST, for instance --price '8 cores, 32 GiB=0.4'"
+                f"--price {text!r} is no price: write GROUP=PRICE, for instance --price '8 cores, 32 GiB=0.4'"
             )
-    return prices or None
+    return prices

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 
+from autoscaling.capacity.node_cost import GroupPrices, recorded_nodes
+from autoscaling.capacity.node_pool import chosen_group, node_groups
 from autoscaling.prices.given_prices import GivenPrices
 from autoscaling.prices.list_prices import LIST_CURRENCY, ListPrices, shipped_table
 from autoscaling.prices.node_prices import NodePrices, PricedNode, PriceSource, price_nodes
 from autoscaling.prices.opencost import ASSETS_PATH, NotOpenCost, OpenCostPrices, prices_in
 from autoscaling.prices.price_file import read_price_file
 from autoscaling.prices.price_settings import PriceOptions
+from base.errors import InputError
+from forecast.history import History
 from forecast_scheduler.commands.remote_server import AskedService
+from scorer.replay.recording import Recording
 from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
 
 _OPENCOST_SECONDS = 10.0
@@ -59,3 +64,19 @@ def _opencost(service: AskedService) -> OpenCostPrices:
     """Raises ServiceUnavailable, NotOpenCost."""
     with closing(service):
         return OpenCostPrices(prices_in(service.request("GET", ASSETS_PATH)))
+
+
+def price_groups(
+    options: PriceOptions, history: History, recording: Recording, given: Mapping[str, float] | None = None
+) -> GroupPrices:
+    """Price the nodes of a recording, which has no labels: by node group, or by OpenCost's names.
+
+    given : of `--price`. Raises InputError: a group that is not in the window, or one of several without a price.
+    """
+    groups = node_groups(recording)
+    for name in given or ():
+        chosen_group(groups, name)
+    prices = GroupPrices.of(read_node_prices(options, recorded_nodes(history.nodes, recording), given=given))
+    if given and (unpriced := [one.name for one in groups if one.name not in prices.per_hour]):
+        raise InputError(f"node group {unpriced[0]!r} has no price: give one to each group, or leave prices out")
+    return prices

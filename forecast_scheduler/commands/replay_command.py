@@ -125,6 +125,7 @@ def _place_anew(
 ) -> None:
     from forecast_scheduler.commands.fitted_history import fit_options
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
+    from forecast_scheduler.commands.node_prices import price_groups
     from forecast_scheduler.commands.run_replay import (
         capacity_of,
         configured_setup,
@@ -132,6 +133,7 @@ def _place_anew(
         replay_tables,
     )
     from forecast_scheduler.reports.history_tables import nodes_table, window_lines
+    from forecast_scheduler.reports.money import NODES_STAY, capacity_money_lines, money_lines
     from scorer.replay.window import playable_days
 
     with shell.progress() as progress:
@@ -148,13 +150,17 @@ def _place_anew(
             options=fit_options(shell.settings),
             progress=progress,
         )
-        needed = capacity_of(played, shell.settings.capacity, progress) if capacity else None
+        prices = price_groups(shell.settings.prices, known, played.recording)
+        needed = capacity_of(played, shell.settings.capacity, prices, progress) if capacity else None
     tell_what_was_cleaned(shell, files)
     shell.show(replay_tables(played))
     if needed is not None:
-        shell.show(nodes_table(needed))
+        shell.show(nodes_table(needed), capacity_money_lines(needed))
+    else:
+        shell.show(money_lines(prices.recorded.to_json(), NODES_STAY))
     shell.show(window_lines(played.window.to_json()))
-    write_figures(json, played.to_json() if needed is None else {**played.to_json(), "capacity": needed})
+    figures = {**played.to_json(), "money": prices.recorded.to_json()}
+    write_figures(json, figures if needed is None else {**figures, "capacity": needed})
     if report is not None:
         from scorer.replay.replay_page import replay_page
 

@@ -9,6 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from autoscaling.autoscale_settings import CapacityOptions
+from autoscaling.capacity.node_cost import GroupPrices
 from autoscaling.capacity.nodes_needed import capacity
 from base.progress import Progress
 from forecast.fit import FitOptions, fit
@@ -61,11 +62,11 @@ def replay_history(
     return replay(history, pods, forecaster, at=at, days=days, seed=seed, setup=setup, hot=hot, progress=progress)
 
 
-def capacity_of(played: Replay, options: CapacityOptions, progress: Progress) -> dict[str, Any]:
+def capacity_of(played: Replay, options: CapacityOptions, prices: GroupPrices, progress: Progress) -> dict[str, Any]:
     """Figures of the fewest nodes for the rules that bound what placement can save; nothing is read or fitted anew."""
     prepared = Prepared(played.window, played.recording, played.forecasts, played.attributed)
     rules = ("native", "forecast", "oracle")
-    return capacity(prepared, options, seed=played.seed, rules=rules, progress=progress).to_json()
+    return capacity(prepared, options, seed=played.seed, prices=prices, rules=rules, progress=progress).to_json()
 
 
 def replay_doubled(files: HistoryFiles, history: History, played: Replay, *, progress: Progress) -> Replay | None:

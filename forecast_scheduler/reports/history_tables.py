@@ -11,6 +11,7 @@ from typing import Any
 from rich.table import Table
 
 from forecast.resources import RESOURCES, assumed_line
+from forecast_scheduler.reports.money import capacity_money_lines
 from forecast_scheduler.reports.table_format import number, plain, printable, titled_table
 from scorer.load_scale import UNKNOWN, percent
 from scorer.replay.remarks import no_gap_remarks, regression_remark
@@ -143,13 +144,16 @@ def nodes_table(figures: Mapping[str, Any]) -> Table:
         f"Fewest nodes with at most {percent(figures['target'], digits=2)} hot node half hours, "
         f"{window['days']} days from {window['first_day']}; recorded: {figures['recorded']}"
     )
-    has_reserve, has_cost = (
-        figures["reserve"] is not None,
-        any(one["cost"] is not None for one in figures["rules"].values()),
-    )
+    money = figures["money"]
+    has_reserve = figures["reserve"] is not None
+    has_cost = any(one["cost_per_month"] is not None for one in figures["rules"].values())
     has_groups = len(figures["groups"]) > 1
     heads = [">nodes", ">hot", ">pods over requests", ">with requests kept"]
-    heads += [">with reserve"] * has_reserve + [">cost"] * has_cost + ["made of"] * has_groups
+    heads += (
+        [">with reserve"] * has_reserve
+        + ([f">{money['currency']} a month", ">saved"] if has_cost else [])
+        + ["made of"] * has_groups
+    )
     table = titled_table(title, "rule", *heads, wrap_first=False)
     for rule, one in figures["rules"].items():
         cells = [
@@ -159,7 +163,8 @@ def nodes_table(figures: Mapping[str, Any]) -> Table:
             _count(one["nodes_within_requests"]),
         ]
         cells += [_count(one["nodes_with_reserve"])] * has_reserve
-        cells += [UNKNOWN if one["cost"] is None else f"{one['cost']:,.2f}"] * has_cost
+        if has_cost:
+            cells += [_whole(one["cost_per_month"]), _whole(money["saved_per_month"][rule])]
         cells += ["\n".join(plain(f"{count} x {name}") for name, count in one["mix"].items())] * has_groups
         table.add_row(rule, *cells, style="bold" if rule == "forecast" else None)
     return table
@@ -184,6 +189,7 @@ def capacity_lines(figures: Mapping[str, Any]) -> Iterator[str]:
             f"estimated from services with {figures['searched_pods']:,} of {figures['pods']:,} pods; "
             "the setting capacity.sample_pods: 0 places all of them"
         )
+    yield from capacity_money_lines(figures)
     if figures["reserve"] is not None:
         reserve = figures["reserve"]
         lost = "one of {lose_zone_of} zones fails" if "lose_zone_of" in reserve else "{lose_nodes} of the nodes fail"
@@ -220,6 +226,10 @@ def _hours_table(by_hour: Mapping[str, Any]) -> Table:
 
 def _count(value: int | None) -> str:
     return UNKNOWN if value is None else f"{value:,}"
+
+
+def _whole(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,.0f}"
 
 
 def summary_lines(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -3,14 +3,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from autoscaling.autoscale_settings import CapacityOptions
 from autoscaling.capacity.failure import NodeLoss
+from autoscaling.capacity.node_cost import GroupPrices, recorded_nodes
 from autoscaling.capacity.node_pool import RecordedPool, node_groups, try_nodes
 from autoscaling.capacity.nodes_needed import Capacity, capacity
-from base.errors import InputError
+from autoscaling.prices.given_prices import GivenPrices
+from autoscaling.prices.node_prices import price_nodes
 from forecast.resources import MEMORY
+from scorer.replay.recording import Recording
 from testing.constants import with_constants
 from tests.autoscaling.capacity.tiny_prepared import N_SLOTS, by_day, prepared_of, steady
 
@@ -75,18 +77,42 @@ def large_and_small() -> Capacity:
     capacity_of = prepared.recording.capacity.copy()
     capacity_of[0] *= 2
     recording = replace(prepared.recording, capacity=capacity_of, allocatable=capacity_of[:, :2].copy())
-    prices = {"10 cores, 9.31e-08 GiB": 1.0, "20 cores, 1.86e-07 GiB": 1.5}
-    return capacity(prepared_of(recording), COOL, rules=("forecast", "oracle"), prices=prices)
+    return capacity(prepared_of(recording), COOL, rules=("forecast", "oracle"), prices=priced(recording, 1.0, 1.5))
+
+
+def priced(recording: Recording, small: float, large: float | None) -> GroupPrices:
+    """large: None = such nodes have no price"""
+    given = {"10 cores, 9.31e-08 GiB": small} | ({} if large is None else {"20 cores, 1.86e-07 GiB": large})
+    names = [f"n{row}" for row in range(recording.n_nodes)]
+    nodes = recorded_nodes(names, recording)
+    return GroupPrices.of(price_nodes(nodes, [GivenPrices(given, "settings")], "EUR"))
 
 
 def test_with_prices_the_cheapest_of_the_proportion_and_each_group_alone_is_chosen() -> None:
     found = large_and_small()
     ours = found.rules["forecast"]
     assert dict(ours.mix) == {"20 cores, 1.86e-07 GiB": 2}
-    assert ours.nodes == 2 and ours.cost == 3.0
+    assert ours.nodes == 2 and ours.cost == 3.0 * 730
+    money = found.to_json()["money"]
+    assert money["recorded_per_month"] == money["per_month"] == 4.5 * 730
+    assert money["saved_per_month"] == {"forecast": 1.5 * 730, "oracle": 1.5 * 730}
+    assert money["cost_per_month"]["forecast"] + money["saved_per_month"]["forecast"] == money["recorded_per_month"]
 
 
-def test_every_group_has_a_price_or_none() -> None:
-    prepared = steady([1.0], n_nodes=2)
-    with pytest.raises(InputError, match="no node group 'large'"):
-        capacity(prepared, COOL, prices={"large": 1.0})
+def test_where_a_group_has_no_price_the_proportion_stays_and_nothing_is_said_to_be_saved() -> None:
+    whole = large_and_small()
+    prices = priced(whole.prepared.recording, 1.0, None)
+    found = capacity(whole.prepared, COOL, rules=("forecast",), prices=prices)
+    assert len(found.rules["forecast"].mix) == 2
+    money = found.to_json()["money"]
+    assert (money["nodes_with_price"], money["nodes_without_price"]) == (3, 1)
+    assert money["cost_per_month"] == money["saved_per_month"] == {"forecast": None}
+    assert money["recorded_per_month"] is None and money["per_month"] == 3 * 730
+
+
+def test_a_number_of_nodes_costs_the_sum_of_its_groups() -> None:
+    prices = priced(large_and_small().prepared.recording, 1.0, 1.5)
+    small, large = prices.per_hour
+    whole, parts = prices.per_month({small: 3, large: 2}), (prices.per_month({small: 3}), prices.per_month({large: 2}))
+    assert None not in parts and whole == sum(part or 0.0 for part in parts)
+    assert prices.per_month({}) is None and prices.per_month({"other": 1}) is None

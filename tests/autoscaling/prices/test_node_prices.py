@@ -29,8 +29,16 @@ def test_nodes_without_a_price_are_counted_and_named() -> None:
     cost = found.cost()
     assert (cost.priced, cost.unpriced, cost.currency, found.unpriced) == (1, 1, "EUR", ("two",))
     assert cost.amount == 0.1 * 730
-    assert found.cost({"two"}).says_nothing and not cost.says_nothing
-    assert found.cost().to_json()["sources"] == {"settings": 1}
+    assert found.cost({"two"}).priced == 0
+    assert found.to_json() == {
+        "per_month": 0.1 * 730,
+        "currency": "EUR",
+        "nodes_with_price": 1,
+        "nodes_without_price": 1,
+        "sources": {"settings": 1},
+        "is_estimate": True,
+        "notes": [],
+    }
 
 
 @given(kinds=st.lists(st.sampled_from(["a", "b", "c", "m5.xlarge"]), max_size=12), split=st.integers(0, 12))

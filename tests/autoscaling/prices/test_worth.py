@@ -23,7 +23,7 @@ def prices() -> NodePrices:
 def worth(cores: float, gib: float) -> float:
     found = freed_worth(prices(), cores, gib * GIB)
     assert found is not None
-    return found.per_month
+    return found
 
 
 def test_all_of_the_nodes_is_worth_their_price_and_nothing_is_worth_nothing() -> None:

@@ -33,6 +33,7 @@ def test_the_fewest_nodes_by_rule_as_table_json_and_page(
     assert len(figures["by_hour"]["forecast"]) == len(figures["by_hour"]["oracle"]) == 24
     said = capfd.readouterr().out
     assert "Fewest nodes with at most 0.10 %" in said and "1 nodes lost" not in said
+    assert "money: no node has a price; set prices.per_hour" in said
     assert str(page.resolve()) in said
     assert "<!doctype html>" in page.read_text().lower()
 
@@ -62,8 +63,9 @@ def test_the_coming_days_are_searched_like_recorded_ones_and_replay_gives_the_nu
     [
         (["--lose-nodes", "1", "--lose-zone", "3"], "choose one"),
         (["--coming", "--at", "2026-01-20 04:00"], "leave --at out"),
-        (["--price", "8 cores"], "is no price: write GROUP=COST"),
+        (["--price", "8 cores"], "is no price: write GROUP=PRICE"),
         (["--price", "=-1"], "is no price"),
+        (["--price", "large=0.4", "--days", "1"], "no node group 'large' in the window: choose '"),
     ],
 )
 def test_what_cannot_be_used_is_refused_before_the_work(
