@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final, TypeVar
 
 import msgspec
 from kubernetes import client
 
 from base.errors import ForecastError, InputError
-from forecast_scheduler.discovery.api_server_transport import ApiServerTransport, proxied_url
+from forecast_scheduler.discovery.api_server_transport import ApiServerTransport
 from forecast_scheduler.discovery.known_nodes import NODES_QUERY, KnownNodes, known_nodes
+from forecast_scheduler.discovery.own_cluster import own_cluster
 from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
+from forecast_scheduler.discovery.reaching import Reaching
 from forecast_scheduler.discovery.services import ClusterNodes, nodes_of, services_of, together
-from forecast_scheduler.discovery.store_search import search
+from forecast_scheduler.discovery.store_search import PACE, search
 from kube.client.access_review import ask_right
 from kube.client.cluster_access import ClusterAccess
 from kube.client.kubernetes_client import UnreachableApiServer, ask, required
 from kube.client.kubernetes_steps import Request
-from trainer.prometheus.http_answer import NoPrometheusApi, Transient
+from trainer.prometheus.clusters import NODES
+from trainer.prometheus.http_answer import CredentialsRefused, NoPrometheusApi, Transient
 from trainer.prometheus.metrics_store import MetricsStore
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 
@@ -34,9 +38,6 @@ Page = TypeVar("Page")
 
 _PAGE: Final = "500"
 _API_SECONDS: Final = 10.0
-_ANSWER_SECONDS: Final = 30.0
-"""A store that takes longer to name the nodes would take hours for weeks of pods."""
-
 _CLOUDS: Final = {"aws": "aws", "gce": "google", "azure": "azure"}
 """Of prometheus.cloud, by the scheme of a node's providerID."""
 
@@ -57,11 +58,18 @@ def find_store(options: PrometheusOptions, access: ClusterAccess) -> MetricsStor
         nodes = together(list(_pages(api, "nodes", nodes_of))) if candidates else ClusterNodes({})
     except (InputError, UnreachableApiServer) as error:
         raise _none_found(f"the cluster cannot be searched for one: {error}") from error
-    reach = _by_address if access.runs_here() else _through(api)
-    quick = options.replace(timeout=_ANSWER_SECONDS, patience=0)
+    reaching, quick = Reaching(access, options), options.replace(timeout=PACE.in_all, patience=0)
+    stores = dict[str, MetricsStore]()
 
     def probe(candidate: StoreCandidate, path: str) -> KnownNodes:
-        return _ask_nodes(reach(candidate, path), quick, nodes)
+        store = reaching.store(candidate, path)
+        try:
+            known = _ask_nodes(store, quick, nodes)
+        except CredentialsRefused:
+            store = reaching.with_credentials(candidate, path)
+            known = _ask_nodes(store, quick, nodes)
+        stores[f"{candidate}{path}"] = store
+        return known
 
     result = search(candidates, probe)
     for line in result.in_vain:
@@ -70,11 +78,32 @@ def find_store(options: PrometheusOptions, access: ClusterAccess) -> MetricsStor
         tried = f", {len(result.in_vain)} of them asked" if result.in_vain else ""
         raise _none_found(f"none of {len(services)} Services is one{tried}", nodes)
     found = result.found
-    store = reach(found.candidate, found.path)
-    how = "through the API server" if store.transport is not None else f"at {store.url}"
+    store = stores[f"{found.candidate}{found.path}"]
+    if found.nodes.others or found.nodes.namesakes:
+        try:
+            store = _of_own_cluster(store, quick, nodes)
+        except ForecastError as error:
+            raise NoStoreFound(f"the metrics store {found.candidate} cannot be used: {error}") from error
     product = f" ({found.candidate.product})" if found.candidate.product else ""
-    logger.info("metrics store: %s%s, %s: %s", found.candidate, product, how, found.nodes)
+    chosen = "".join(f", {name}={value or 'none'} of several clusters" for name, value in store.cluster.items())
+    known = KnownNodes(found.nodes.known, found.nodes.of, 0) if store.cluster else found.nodes
+    logger.info("metrics store: %s%s, %s%s: %s", found.candidate, product, _how(store), chosen, known)
     return store
+
+
+def _how(store: MetricsStore) -> str:
+    if store.transport is None:
+        return f"at {store.url}" + (", with the credentials of the settings" if store.is_named else "")
+    return "through the API server" if isinstance(store.transport, ApiServerTransport) else f"at {store.url}"
+
+
+def _of_own_cluster(store: MetricsStore, options: PrometheusOptions, nodes: ClusterNodes) -> MetricsStore:
+    """The same, for this cluster alone where it holds several. Raises ForecastError."""
+    connection = store.connect(options)
+    try:
+        return replace(store, cluster=own_cluster(nodes, connection.instant("nodes of all clusters", NODES).labels))
+    finally:
+        connection.close()
 
 
 def _check_rights(api: client.ApiClient) -> None:
@@ -112,22 +141,8 @@ def _pages(api: client.ApiClient, resource: str, decode: Callable[[bytes], tuple
             return
 
 
-def _by_address(candidate: StoreCandidate, path: str) -> MetricsStore:
-    return MetricsStore(candidate.address + path, is_named=False)
-
-
-def _through(api: client.ApiClient) -> Callable[[StoreCandidate, str], MetricsStore]:
-    transport = ApiServerTransport(api)
-    host = api.configuration.host
-
-    def reach(candidate: StoreCandidate, path: str) -> MetricsStore:
-        return MetricsStore(proxied_url(host, candidate) + path, transport, is_named=False)
-
-    return reach
-
-
 def _ask_nodes(store: MetricsStore, options: PrometheusOptions, nodes: ClusterNodes) -> KnownNodes:
-    """Raises NoPrometheusApi, ForecastError: one line without the URL, which the caller names shorter."""
+    """Raises NoPrometheusApi, CredentialsRefused, ForecastError: one line without the URL, named by the caller."""
     connection = store.connect(options)
     try:
         return known_nodes(nodes, connection.instant("names of nodes", NODES_QUERY).labels)
@@ -138,6 +153,8 @@ def _ask_nodes(store: MetricsStore, options: PrometheusOptions, nodes: ClusterNo
         text = cause.found if isinstance(cause, Transient) else str(error)
         if _PROXY_RIGHT in text:
             raise ForecastError(f"the API server forbids to ask it: grant get on {_PROXY_RIGHT}") from error
+        if isinstance(error, CredentialsRefused):
+            raise
         raise ForecastError(text.replace(store.url, "it")) from error
     finally:
         connection.close()

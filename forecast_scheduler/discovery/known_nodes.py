@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +10,8 @@ from forecast_scheduler.discovery.services import ClusterNodes
 from trainer.prometheus.node_names import always, names_of_nodes
 from trainer.prometheus.recording_rules import NODE_USAGE
 from trainer.prometheus.shape import on_node
+
+Labels = Mapping[str, str]
 
 _ABOUT_NODES: Final = (
     "kube_node_info",
@@ -23,16 +24,18 @@ _ABOUT_NODES: Final = (
 Prometheus scrapes none of them."""
 
 _VECTOR: Final = f"({' or '.join(_ABOUT_NODES)})"
-NODES_QUERY: Final = f"group by (node, internal_ip) ({on_node(_VECTOR)})"
+_IDENTITY: Final = ("system_uuid", "provider_id")
+NODES_QUERY: Final = f"group by (node, internal_ip, {', '.join(_IDENTITY)}) ({on_node(_VECTOR)})"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownNodes:
-    """How many of the cluster's nodes a store knows, and how many nodes of others."""
+    """How many of the cluster's nodes a store knows, and how many nodes of others: `namesakes` have a name of ours."""
 
     known: int
     of: int
     others: int
+    namesakes: int = 0
 
     @property
     def share(self) -> float:
@@ -40,25 +43,40 @@ class KnownNodes:
 
     def __str__(self) -> str:
         others = f", and {self.others} that the cluster does not have" if self.others else ""
+        others += f", and {self.namesakes} of the same names in another cluster" if self.namesakes else ""
         return f"it knows {self.known} of {self.of} nodes{others}"
 
 
-def known_nodes(nodes: ClusterNodes, series: Iterable[Mapping[str, str]]) -> KnownNodes:
-    """Compare an answer to NODES_QUERY with the nodes of the API server.
+def known_nodes(nodes: ClusterNodes, series: Sequence[Labels]) -> KnownNodes:
+    """Compare an answer to NODES_QUERY with the nodes of the API server."""
+    ours, others = by_owner(nodes, series)
+    known, foreign = {node for node, _ in ours}, {node for node, _ in others}
+    namesakes = foreign & nodes.addresses.keys()
+    return KnownNodes(len(known), len(nodes.addresses), len(foreign - namesakes), len(namesakes))
 
-    A node of the same name in another cluster has another address: if kube_node_info has addresses, one must agree.
+
+def by_owner(
+    nodes: ClusterNodes, series: Iterable[Labels]
+) -> tuple[list[tuple[str, Labels]], list[tuple[str, Labels]]]:
+    """Part series about nodes into ours and others, each with the name that the API server has for the node.
+
+    A node of the same name in another cluster is another machine: of identity and address, which kube_node_info has
+    from the API server, none may differ.
     """
-    measured: dict[str, set[str]] = defaultdict(set)
-    for labels in series:
-        if name := labels.get("node"):
-            measured[name].add(labels.get("internal_ip", ""))
     owners = {address: always(node) for node, known in nodes.addresses.items() for address in known}
-    names = names_of_nodes(nodes.addresses, owners, {}, measured)
-    known, others = set[str](), set[str]()
-    for name, addresses in measured.items():
-        node = names.node(name)
-        own = nodes.addresses.get(node)
-        addresses = addresses - {""}
-        is_ours = own is not None and (not own or not addresses or bool(own & addresses))
-        (known if is_ours else others).add(node)
-    return KnownNodes(len(known), len(nodes.addresses), len(others))
+    named = [labels for labels in series if labels.get("node")]
+    names = names_of_nodes(nodes.addresses, owners, {}, {labels["node"] for labels in named})
+    ours, others = list[tuple[str, Labels]](), list[tuple[str, Labels]]()
+    for labels in named:
+        node = names.node(labels["node"])
+        (ours if _is_ours(nodes, node, labels) else others).append((node, labels))
+    return ours, others
+
+
+def _is_ours(nodes: ClusterNodes, node: str, labels: Labels) -> bool:
+    if node not in nodes.addresses:
+        return False
+    addresses, identity = nodes.addresses[node], nodes.identities.get(node, {})
+    if addresses and labels.get("internal_ip", "") not in {"", *addresses}:
+        return False
+    return all(labels.get(name, "") in ("", identity[name]) for name in _IDENTITY if name in identity)

@@ -84,3 +84,11 @@ PLACES_OF_MONITORING: Final = re.compile(
     r"monitor|observ|metric|prometheus|thanos|mimir|victoria|telemetry|kube-system"
 )
 """In a namespace: a store of the cluster is there more often than that of one application."""
+
+PLATFORM_NAMESPACES: Final = frozenset(
+    (
+        *("kube-system", "monitoring", "observability", "prometheus", "thanos", "mimir", "victoria-metrics", "vm"),
+        *("openshift-monitoring", "cattle-monitoring-system", "gmp-system"),
+    )
+)
+"""Where charts and operators install a store for the cluster by default. Tenants have namespaces of other names."""

@@ -38,10 +38,16 @@ class ServiceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterNodes:
-    """The nodes of the API server: the internal addresses of each, and who provides it ("aws", "gce", "azure", ...)."""
+    """The nodes of the API server.
+
+    addresses  : the internal ones of each
+    providers  : "aws", "gce", "azure", ...
+    identities : of each, by the names that kube_node_info has for them: system_uuid and provider_id
+    """
 
     addresses: Mapping[str, frozenset[str]]
     providers: frozenset[str] = frozenset()
+    identities: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class _Metadata(Wire):
@@ -74,8 +80,13 @@ class _Address(Wire):
     address: str
 
 
+class _NodeInfo(Wire):
+    system_uuid: str = msgspec.field(default="", name="systemUUID")
+
+
 class _NodeStatus(Wire):
     addresses: list[_Address] | None = None
+    node_info: _NodeInfo | None = None
 
 
 class _NodeSpec(Wire):
@@ -118,14 +129,16 @@ def nodes_of(body: bytes) -> tuple[ClusterNodes, str]:
     page = msgspec.json.decode(body, type=_Nodes)
     nodes = page.items or ()
     addresses = {node.metadata.name: _addresses(node) for node in nodes}
-    ids = (node.spec.provider_id or "" for node in nodes if node.spec is not None)
-    return ClusterNodes(addresses, frozenset(one.partition(":")[0] for one in ids if one)), _token(page.metadata)
+    identities = {node.metadata.name: _identity(node) for node in nodes}
+    providers = (one.get("provider_id", "").partition(":")[0] for one in identities.values())
+    return ClusterNodes(addresses, frozenset(filter(None, providers)), identities), _token(page.metadata)
 
 
 def together(pages: Sequence[ClusterNodes]) -> ClusterNodes:
     """The nodes of several pages."""
     addresses = {name: known for page in pages for name, known in page.addresses.items()}
-    return ClusterNodes(addresses, frozenset[str]().union(*(page.providers for page in pages)))
+    identities = {name: known for page in pages for name, known in page.identities.items()}
+    return ClusterNodes(addresses, frozenset[str]().union(*(page.providers for page in pages)), identities)
 
 
 def _service(one: _Service) -> ServiceFacts:
@@ -147,6 +160,15 @@ def _says_https(port: _Port) -> bool:
 def _addresses(node: _Node) -> frozenset[str]:
     listed = (node.status.addresses if node.status is not None else None) or ()
     return frozenset(one.address for one in listed if one.type == "InternalIP")
+
+
+def _identity(node: _Node) -> dict[str, str]:
+    info = node.status.node_info if node.status is not None else None
+    known = {
+        "system_uuid": info.system_uuid if info is not None else "",
+        "provider_id": (node.spec.provider_id if node.spec is not None else None) or "",
+    }
+    return {name: value for name, value in known.items() if value}
 
 
 def _token(metadata: _ListMetadata | None) -> str:

@@ -32,7 +32,7 @@ Labels = Mapping[str, str]
 _LASTING: Final = timedelta(minutes=30)
 """What contradicts itself has to do so for that long: a node that is rebuilt has two addresses for some minutes."""
 
-_NODES: Final = 'kube_node_info{node!="",exported_node=""}'  # with exported_node, node is where the exporter runs
+NODES: Final = 'kube_node_info{node!="",exported_node=""}'  # with exported_node, node is where the exporter runs
 _NAMESPACE: Final = 'kube_namespace_created{namespace="kube-system",exported_namespace=""}'
 _PLACED: Final = 'group by (namespace, pod, uid, node) (kube_pod_info{node!="",exported_pod=""}%s)'
 _LASTING_SECONDS: Final = round(_LASTING.total_seconds())
@@ -137,20 +137,32 @@ def several_clusters(seen: SeenClusters, chosen: Mapping[str, str]) -> str | Non
     return _by_label(nodes, seen, chosen) or _without_label(nodes, seen)
 
 
+def dividing_labels(nodes: Iterable[Labels]) -> list[str]:
+    """The labels of kube_node_info by whose values clusters may be told apart, those that say cluster first."""
+    names = {name for labels in nodes for name in labels} - _OF_NODE_INFO
+    fitting = [name for name in names if says_cluster(name) or not (_is_ordinary(name) or _REPLICA.fullmatch(name))]
+    return sorted(fitting, key=lambda name: (not says_cluster(name), name))
+
+
+def says_cluster(name: str) -> bool:
+    """Whether the name of a label says that its values are clusters."""
+    return _SAYS_CLUSTER.fullmatch(name) is not None
+
+
 def _by_label(nodes: Sequence[Labels], seen: SeenClusters, chosen: Mapping[str, str]) -> str | None:
     about = [*nodes, *seen.namespaces]
     names = {name for labels in about for name in labels} - _OF_NODE_INFO - {"created", "namespace", *chosen}
     if seen.targets:  # what nodes alone have is a fact of theirs that we do not know
         names &= {name for labels in seen.targets for name in labels}
     # The label that says cluster first: region or tenant may differ as well.
-    for name in sorted(names, key=lambda name: (not _says_cluster(name), name)):
+    for name in sorted(names, key=lambda name: (not says_cluster(name), name)):
         values = _sides(name, about)
         if len(values) > 1 and _are_clusters(name, values):
             return _choose(name, values, chosen)
     judged = {name for name in names if len(_sides(name, nodes)) > 1}
     for name in sorted({name for labels in seen.targets for name in labels} - judged - set(chosen)):
         found = {labels[name] for labels in seen.targets if labels.get(name)}
-        if len(found) > 1 and _says_cluster(name):
+        if len(found) > 1 and says_cluster(name):
             return _choose(name, found, chosen)
     return None
 
@@ -159,7 +171,7 @@ def _are_clusters(name: str, sides: Mapping[str, _Side]) -> bool:
     """Whether the values of a label are clusters; a value "" are the series without the label."""
     pairs = list(combinations(sides, 2))
     contradict = any(sides[one].contradicts(sides[other]) for one, other in pairs)
-    if _says_cluster(name):
+    if says_cluster(name):
         named = [(one, other) for one, other in pairs if one and other]
         unlike = any(not sides[one].has_the_machines_of(sides[other]) for one, other in named)
         return contradict or unlike or any(sides[one].is_apart_from(sides[other]) for one, other in pairs)
@@ -212,10 +224,6 @@ def _choose(name: str, values: Iterable[str], chosen: Mapping[str, str]) -> str:
         f"the server holds {len(known)} values of the label {name}: {shown}; choose one with prometheus.cluster: "
         f"{{{way_out}}}"
     )
-
-
-def _says_cluster(name: str) -> bool:
-    return _SAYS_CLUSTER.fullmatch(name) is not None
 
 
 @cache  # asked for each label of each node
@@ -277,8 +285,8 @@ def check_clusters(connection: PrometheusConnection, at: datetime) -> None:
         else []
     )
     seen = SeenClusters(
-        nodes=labels_of(_NODES),
-        earlier=labels_of(_NODES, at - _LASTING),
+        nodes=labels_of(NODES),
+        earlier=labels_of(NODES, at - _LASTING),
         namespaces=namespaces,
         twice=labels_of(_TWICE),
         targets=[labels for query in _OF_TARGETS for labels in labels_of(query)],

@@ -51,6 +51,10 @@ class NoPrometheusApi(InputError):
     """There is no such path on the server."""
 
 
+class CredentialsRefused(InputError):
+    """The server, or a gateway before it, wants other credentials, or some at all."""
+
+
 class ImpossibleAnswer(InputError):
     """The answer holds what no Prometheus gives."""
 
@@ -107,7 +111,7 @@ def interpret(
     kind = content_type.partition(";")[0].strip() or "no content type"
     said = "" if status == 200 else redacted(_message(body))
     if status in (401, 403):
-        raise InputError(
+        raise CredentialsRefused(
             f"{url} refuses the credentials (HTTP {status}{said and ': ' + said}): check prometheus.bearer_token_file, "
             "user name and password or prometheus.cloud, and what they may read"
         )

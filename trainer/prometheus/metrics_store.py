@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from requests.adapters import BaseAdapter
 
@@ -19,19 +21,23 @@ class MetricsStore:
 
     url       : what comes before /api/v1
     transport : sends the requests; None = they go to the URL as the settings say
-    is_named  : by the user. Credentials of the settings are never sent to a store that was only found: any user who may
+    is_named  : by the user. Credentials of the settings are not sent to a store that was only found: any user who may
                 create Services could ask for them
+    own       : options in place of those of the settings, by name: a store that knows this process by another identity
+    cluster   : labels of this cluster in a store of several, in addition to those of the settings
     """
 
     url: str
     transport: BaseAdapter | None = None
     is_named: bool = True
+    own: Mapping[str, Any] = field(default_factory=dict)
+    cluster: Mapping[str, str] = field(default_factory=dict)
 
     def connect(self, options: PrometheusOptions) -> PrometheusConnection:
         """A connection as the settings say; nothing is sent yet. Raises InputError."""
-        return PrometheusConnection(
-            self.url, options if self.is_named else without_credentials(options), transport=self.transport
-        )
+        shown = options if self.is_named else without_credentials(options)
+        chosen = shown.replace(cluster={**self.cluster, **options.cluster}, **self.own)
+        return PrometheusConnection(self.url, chosen, transport=self.transport)
 
 
 def without_credentials(options: PrometheusOptions) -> PrometheusOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import pytest
 
@@ -10,7 +11,7 @@ from forecast_scheduler.discovery.api_server_transport import proxied_url
 from forecast_scheduler.discovery.known_nodes import KnownNodes
 from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
 from forecast_scheduler.discovery.services import services_of
-from forecast_scheduler.discovery.store_search import MOST_ASKED, Probe, search
+from forecast_scheduler.discovery.store_search import MOST_ASKED, Pace, Probe, search
 from tests.forecast_scheduler.discovery.layouts import BESIDE, LAYOUTS, Layout, Service, listing, service
 from trainer.prometheus.http_answer import NoPrometheusApi
 
@@ -83,6 +84,42 @@ def test_the_order_of_services_does_not_matter() -> None:
     services = [*BESIDE, *(one for layout in LAYOUTS for one in layout.services)]
     orders = {tuple(str(one) for one in ranked(list(services), seed)) for seed in range(5)}
     assert len(orders) == 1
+
+
+def test_those_that_hang_do_not_keep_the_others_waiting() -> None:
+    """Five hang in the worst case: the search ends all the same, and says so of each that was asked."""
+    over = threading.Event()
+    candidates = ranked(
+        [service(f"monitoring/prometheus-{one}", {"web": 9090}, name="prometheus") for one in "abcdefg"]
+    )
+
+    def probe(candidate: StoreCandidate, path: str) -> KnownNodes:
+        if candidate is not candidates[3]:
+            over.wait(60)
+        return ALL
+
+    pace = Pace(in_all=0.5, between=0.01, for_better=0.01)
+    result = search(candidates, probe, pace)
+    assert result.found is not None and result.found.candidate is candidates[3]
+    assert sum("did not answer within" in line for line in result.in_vain) >= 3
+    result = search(candidates[:3], probe, pace)
+    assert result.found is None and len(result.in_vain) == 3
+    over.set()
+
+
+def test_a_better_store_that_answers_a_little_later_is_taken() -> None:
+    second_answered = threading.Event()
+    candidates = ranked([service(f"monitoring/{one}", {"web": 9090}) for one in ("thanos-query", "prometheus-k8s")])
+
+    def probe(candidate: StoreCandidate, path: str) -> KnownNodes:
+        if candidate is candidates[0]:
+            assert second_answered.wait(30)
+        else:
+            second_answered.set()
+        return ALL
+
+    result = search(candidates, probe, Pace(in_all=60, between=0.01, for_better=30))
+    assert result.found is not None and result.found.candidate.service.name == "thanos-query"
 
 
 def test_outside_and_inside_a_store_has_another_address() -> None:
