@@ -13,7 +13,7 @@ from typing import Final
 from forecast_scheduler.discovery.known_stores import KNOWN_STORES, OTHER_PROGRAMS, PLACES_OF_MONITORING, KnownStore
 from forecast_scheduler.discovery.services import ServiceFacts, ServicePort
 
-_PORT_NUMBERS: Final = {9090: 5, 8428: 5, 8481: 5, 8429: 4, 10902: 4, 9009: 3, 9091: 3, 80: 2, 8080: 1, 443: 1}
+PORTS_OF_STORES: Final = {9090: 5, 8428: 5, 8481: 5, 8429: 4, 10902: 4, 9009: 3, 9091: 3, 80: 2, 8080: 1, 443: 1}
 """Points of the ports on which stores listen by default, fewer for those that other programs have as well."""
 
 # Only to choose between the ports of a Service.
@@ -85,7 +85,7 @@ def _candidate(service: ServiceFacts) -> StoreCandidate | None:
     if any(OTHER_PROGRAMS.search(word) for word in words):
         return None
     points = sum(points for word, points in _WORDS.items() if any(word in one for one in words))
-    points += _PORT_NUMBERS.get(port.number, 0) + _PLACE_POINTS * in_place - service.is_headless
+    points += PORTS_OF_STORES.get(port.number, 0) + _PLACE_POINTS * in_place - service.is_headless
     return StoreCandidate(service, port, ("", "/prometheus"), "", points) if points >= _LEAST_POINTS else None
 
 
@@ -109,4 +109,4 @@ def _labels(service: ServiceFacts) -> tuple[str, str]:
 
 
 def _port_points(port: ServicePort) -> int:
-    return _PORT_NUMBERS.get(port.number, 0) + _PORT_NAMES.get(port.name.removesuffix("s"), 0)
+    return PORTS_OF_STORES.get(port.number, 0) + _PORT_NAMES.get(port.name.removesuffix("s"), 0)
