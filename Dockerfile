@@ -1,6 +1,6 @@
 # One image for all parts; the first argument says which: train, scorer, extender, schedule, webhook, ...
 #
-#   docker build --tag forecast-scheduler:0.1.0 .
+#   make image
 #
 # For linux/amd64 and linux/arm64: nothing is compiled but Python, and every pinned dependency has wheels of both.
 # Runs as user 65532 with a read-only root file system; /tmp is the one place that must be writable (deploy/ mounts
@@ -44,6 +44,10 @@ COPY forecast_scheduler forecast_scheduler
 RUN /opt/forecast-scheduler/bin/pip install --constraint constraints.txt --no-build-isolation --no-deps . \
     && /opt/forecast-scheduler/bin/pip uninstall --yes --quiet hatchling pip setuptools \
     && python3 -m compileall -q -j 0 /opt/forecast-scheduler/lib
+# What was installed, as CycloneDX. The base image is not in it: its builder's SBOM is beside the image (CONTRIBUTING.md).
+RUN python3 -m venv /opt/sbom && /opt/sbom/bin/pip install --constraint constraints.txt cyclonedx-bom \
+    && /opt/sbom/bin/cyclonedx-py environment --output-reproducible --no-validate --pyproject pyproject.toml \
+        --output-file /opt/forecast-scheduler/sbom.cdx.json /opt/forecast-scheduler
 
 FROM ${PYTHON}
 # Filled in by a release (CONTRIBUTING.md); of a build at one's desk they are unknown.

@@ -16,6 +16,11 @@ TRACES ?=
 DEMO ?=
 # `make cluster CLUSTER="--directory DIR --store thanos --second"`: where it writes, which metrics store, one or two clusters; `--help` has the rest.
 CLUSTER ?=
+# `make image release IMAGE=registry.example/forecast-scheduler`: its name, without a tag, which is the version.
+IMAGE ?= forecast-scheduler
+# `make image BUILD=--push`: options of the builder. `make release RELEASE="--url URL"`: where Krew fetches from.
+BUILD ?=
+RELEASE ?=
 # Tests wait for real servers most of their time: three at a time keep two cores busy. Those of one file stay together, and
 # files begin in the order of tests/durations.json: the longest first, so that none is left over at the end.
 WORKERS ?= 3
@@ -36,7 +41,7 @@ LOWEST = $(BIN)/python -m uv pip install --quiet --python .venv-lowest/bin/pytho
 FITS_AND_SERVERS := $(addprefix tests/,forecast/test_fit.py trainer/run_report/test_run_report.py scorer/replay/test_replay.py \
 	serving/test_server.py forecast_scheduler/commands/train/test_joblib_backend.py)
 
-.PHONY: help setup setup-bench demo cluster dashboards settings chart test test-default servers test-fast audit lint types \
+.PHONY: help setup setup-bench demo cluster dashboards settings release image test test-default servers test-fast audit lint types \
 	test-long test-lowest durations bench size clean
 
 help:  ## list the targets
@@ -102,8 +107,11 @@ dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew 
 settings: $(VENV)/.installed-test  ## write docs/use/settings.md anew from the settings classes
 	$(BIN)/python -m forecast_scheduler.settings.page
 
-chart: $(VENV)/.installed  ## write the Helm chart of deploy/ into dist/
-	@$(BIN)/python -m deploy.chart
+release: $(VENV)/.installed  ## all that is published of a commit into dist/: wheel, chart, install.yaml, plugins, SBOM
+	@$(BIN)/python -m deploy.release --image $(IMAGE) $(RELEASE)
+
+image: $(VENV)/.installed  ## the container image, by docker, podman or buildah
+	@$(BIN)/python -m deploy.release.image --image $(IMAGE) "--build=$(BUILD)"
 
 bench: $(VENV)/.installed-bench  ## the figures in docs/understand/results.md
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))

@@ -6,12 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-ROOT: Final = Path(__file__).parents[2]
-
-EARLIEST: Final = 315532800
-"""1980-01-01, as Unix time: no file in a zip, and so none in a wheel, can be older."""
+from deploy.archive import EARLIEST
+from deploy.release.version import ROOT
 
 
 class Distributions(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from deploy.chart.__main__ import values_schema, write_chart
+from deploy.chart.chart_archive import values_schema, write_chart
 from testing.servers.applying import Applier
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.helm.binary import helm

@@ -56,6 +56,4 @@ def test_a_release_says_what_the_image_is(instructions: list[str]) -> None:
         assert f"org.opencontainers.image.{key}=" in label
     arguments = {line.split()[1].partition("=")[0] for line in instructions if line.startswith("ARG")}
     assert set(re.findall(r"\$\{(\w+)\}", label)) == {"VERSION", "REVISION", "CREATED"} <= arguments
-    recipe = (ROOT / "CONTRIBUTING.md").read_text()
-    assert all(f"--build-arg {name}=" in recipe for name in ("VERSION", "REVISION", "CREATED"))
-    assert "--platform linux/amd64,linux/arm64" in recipe
+    assert "--platform linux/amd64,linux/arm64" in (ROOT / "CONTRIBUTING.md").read_text()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.release.distributions import ROOT, Distributions, build_distributions
+from deploy.release.distributions import Distributions, build_distributions
+from deploy.release.version import ROOT
 from forecast_scheduler.own_packages import PACKAGES
 
 DIST_INFO = "forecast_scheduler-0.1.0.dist-info"

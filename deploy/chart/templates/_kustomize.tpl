@@ -66,7 +66,7 @@ A state is a dict whose key "objects" holds the list of objects so far.
 
 {{/* The text of a file. */}}
 {{- define "kustomize.read" -}}
-{{- .files.Get .path | default "" | required (printf "this chart has no file %s: make it with `make chart`" .path) -}}
+{{- .files.Get .path | default "" | required (printf "this chart has no file %s: make it with `make release`" .path) -}}
 {{- end -}}
 
 {{/* Apply one patch, a JSON patch or a strategic merge patch, to the objects of .state that it is for. */}}

@@ -1,20 +1,18 @@
-"""`python -m deploy.chart`: write the Helm chart: the templates here, and the files of deploy/ that they build.
+"""The Helm chart: the templates here, and the files of deploy/ that they build. `make release` writes it.
 
 The chart holds no copy of a manifest in the repository: its templates read the kustomizations, as kubectl does.
 """
 
 from __future__ import annotations
 
-import argparse
-import io
 import json
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from deploy.archive import EARLIEST, Entry, write_archive
 from forecast_scheduler.settings.document import Settings
 
 HERE: Final = Path(__file__).parent
@@ -23,26 +21,14 @@ _OWN: Final = ("Chart.yaml", "values.yaml", "templates/*")
 _BUILT: Final = ("deploy/base", "deploy/components", "deploy/crds", "deploy/overlays", "dashboards")
 
 
-def main() -> None:
-    """Write one archive, which helm takes in place of a directory, and print its path."""
-    parser = argparse.ArgumentParser(prog="python -m deploy.chart", description=__doc__)
-    parser.add_argument(
-        "--output", type=Path, default=ROOT / "dist", metavar="DIR", help="where to write (default: %(default)s)"
-    )
-    print(write_chart(parser.parse_args().output))
+def write_chart(directory: Path, *, moment: int = EARLIEST) -> Path:
+    """Write NAME-VERSION.tgz, which helm takes in place of a directory. Returns its path.
 
-
-def write_chart(directory: Path) -> Path:
-    """Write NAME-VERSION.tgz into a directory. Returns its path."""
+    moment : Unix time that the files in it get
+    """
     chart = yaml.safe_load((HERE / "Chart.yaml").read_text())
-    directory.mkdir(parents=True, exist_ok=True)
-    archive = directory / f"{chart['name']}-{chart['version']}.tgz"
-    with tarfile.open(archive, "w:gz") as tar:
-        for name, content in _files():
-            entry = tarfile.TarInfo(f"{chart['name']}/{name}")
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-    return archive
+    entries = (Entry(f"{chart['name']}/{name}", content) for name, content in _files())
+    return write_archive(directory / f"{chart['name']}-{chart['version']}.tgz", entries, moment=moment)
 
 
 def values_schema() -> dict[str, Any]:
@@ -64,7 +50,3 @@ def _files() -> Iterator[tuple[str, bytes]]:
         for path in sorted((ROOT / directory).rglob("*")):
             if path.suffix in (".yaml", ".json"):
                 yield f"kustomize/{path.relative_to(ROOT)}", path.read_bytes()
-
-
-if __name__ == "__main__":
-    main()
