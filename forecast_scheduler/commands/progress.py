@@ -9,11 +9,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
 import base.progress
+from forecast_scheduler.reports.table_format import short_duration
+
+_FIRST_ESTIMATE: Final = 3.0
+"""Seconds of a stage before which its pace says nothing."""
 
 
 @contextmanager
@@ -22,9 +37,18 @@ def show_progress(console: Console, *, clock: Callable[[], float] = time.monoton
     if not console.is_terminal:
         yield _Lines(console, clock)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bars:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _TimeLeft())
+    with Progress(*columns, console=console, transient=True, get_time=clock) as bars:
         yield _Bars(bars)
+
+
+class _TimeLeft(ProgressColumn):
+    """How long a stage will take, if the rest goes as fast as what is done."""
+
+    def render(self, task: Task) -> Text:
+        if not task.completed or not task.total or task.elapsed is None or task.elapsed < _FIRST_ESTIMATE:
+            return Text()
+        return Text(f"about {short_duration(task.elapsed * (task.total / task.completed - 1))} left")
 
 
 class _Bars:

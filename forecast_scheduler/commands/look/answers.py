@@ -15,6 +15,7 @@ from base.progress import Progress
 from forecast_scheduler.commands.look import hottest, recorded_days
 from forecast_scheduler.commands.look.figures import LookFigures, NextStep
 from forecast_scheduler.commands.look.learning import Learned, learned
+from forecast_scheduler.commands.look.parts import LookParts
 from forecast_scheduler.commands.rebalance.open_planning import Planning, open_planning
 from forecast_scheduler.commands.rebalance.plan_once import planned
 from forecast_scheduler.commands.requests.requests_of_cluster import recommended
@@ -29,8 +30,8 @@ from trainer.prometheus.metrics_store import MetricsStore
 MOST_MOVES: Final = 7
 """Of the plan that is shown: few enough to be made by hand in an evening. The curve says what more would do."""
 
+_OF_RECORDED_DAYS: Final = ("placing", "capacity")
 _OF_CLUSTER: Final = ("nodes", "tonight", "week", "moves", "requests")
-_OF_HISTORY: Final = ("placing", "capacity", "doctor")
 
 Found = TypeVar("Found")
 
@@ -53,7 +54,8 @@ def look_at(
     Raises InputError where the store cannot be read, or has too little to learn from. A section that cannot be computed
     stops no other.
     """
-    with learned(settings, store, now=now, progress=progress) as known:
+    parts = LookParts(progress)
+    with learned(settings, store, now=now, progress=parts.progress) as known:
         return figures_of(
             known,
             replace(inputs, store=store),
@@ -61,7 +63,7 @@ def look_at(
             store=store.url,
             following=following,
             now=now,
-            progress=progress,
+            parts=parts,
         )
 
 
@@ -73,13 +75,13 @@ def figures_of(
     store: str,
     following: tuple[NextStep, ...],
     now: datetime,
-    progress: Progress,
+    parts: LookParts,
 ) -> LookFigures:
     """Return what there is to say of a cluster by what was learned; see look_at."""
     trained, why = known.trained, dict[str, str]()
     sections = dict[str, Any]()
-    sections |= _of_cluster(known, replace(inputs, models=known.models), why)
-    sections |= _of_history(known, why, progress)
+    sections |= _of_cluster(known, replace(inputs, models=known.models), why, parts)
+    sections |= _of_history(known, why, parts)
     return LookFigures(
         cluster=cluster,
         made_at=now.astimezone(trained.history.calendar.zone).isoformat(timespec="seconds"),
@@ -89,17 +91,19 @@ def figures_of(
         remarks=tuple(_remarks(trained)),
         not_computed=why,
         next=following,
+        seconds=parts.end(trained.report.stage_seconds),
     )
 
 
-def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str]) -> dict[str, Any]:
+def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str], parts: LookParts) -> dict[str, Any]:
     """Sections that need the cluster as it is now, from one reading of it."""
     seven = {"rebalance": {"budget": {"most": min(MOST_MOVES, known.settings.rebalance.budget.most)}}}
     settings = with_options(known.settings, seven)
     with ExitStack() as stack:
         try:
-            planning = stack.enter_context(open_planning(settings, inputs))
-            planning.scorer.tables.refresh_overview()
+            with parts.part("cluster"):
+                planning = stack.enter_context(open_planning(settings, inputs))
+                planning.scorer.tables.refresh_overview()
         except ForecastError as error:
             why |= dict.fromkeys(_OF_CLUSTER, str(error))
             return {}
@@ -114,6 +118,7 @@ def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str]) -> dict[str
                     "requests": lambda: recommended(settings, scorer)[0].to_json(),
                 },
                 why,
+                parts,
             )
         )
 
@@ -127,16 +132,16 @@ def _moves(planning: Planning, settings: Settings) -> dict[str, Any]:
     return {"most": budget.most, **found}
 
 
-def _of_history(known: Learned, why: dict[str, str], progress: Progress) -> dict[str, Any]:
+def _of_history(known: Learned, why: dict[str, str], parts: LookParts) -> dict[str, Any]:
     """Sections that need the recorded days alone."""
-    trained, settings = known.trained, known.settings
-    sections = dict(
-        _computed({"doctor": lambda: examine(trained.history, trained.files.report, trained.files.cut).to_json()}, why)
-    )
+    trained, settings, progress = known.trained, known.settings, parts.progress
+    doctor = {"doctor": lambda: examine(trained.history, trained.files.report, trained.files.cut).to_json()}
+    sections = dict(_computed(doctor, why, parts))
     try:
-        prepared = recorded_days.prepared_days(settings, trained, progress)
+        with parts.part("recorded days"):
+            prepared = recorded_days.prepared_days(settings, trained, progress)
     except ForecastError as error:
-        why |= dict.fromkeys(("placing", "capacity"), str(error))
+        why |= dict.fromkeys(_OF_RECORDED_DAYS, str(error))
         return sections
     return sections | dict(
         _computed(
@@ -145,15 +150,20 @@ def _of_history(known: Learned, why: dict[str, str], progress: Progress) -> dict
                 "capacity": lambda: recorded_days.nodes_needed(prepared, settings, progress),
             },
             why,
+            parts,
         )
     )
 
 
-def _computed(sections: dict[str, Callable[[], Found]], why: dict[str, str]) -> Iterator[tuple[str, Found]]:
+def _computed(
+    sections: dict[str, Callable[[], Found]], why: dict[str, str], parts: LookParts
+) -> Iterator[tuple[str, Found]]:
     """The sections that can be computed; `why` gets the reasons of the others."""
     for name, compute in sections.items():
         try:
-            yield name, compute()
+            with parts.part(name):
+                found = compute()
+            yield name, found
         except ForecastError as error:
             why[name] = str(error)
 

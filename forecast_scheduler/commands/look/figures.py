@@ -39,6 +39,7 @@ class LookFigures:
     money    : None = no prices are given
     not_computed : why, by section
     next     : commands that follow
+    seconds  : that each part took
     """
 
     cluster: str
@@ -57,6 +58,7 @@ class LookFigures:
     money: Section = None
     not_computed: Mapping[str, str] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The figures as `look --json` writes them."""
@@ -77,4 +79,5 @@ class LookFigures:
             "money": self.money,
             "not_computed": dict(self.not_computed),
             "next": [asdict(one) for one in self.next],
+            "seconds": dict(self.seconds),
         }

@@ -30,3 +30,13 @@ def test_a_log_gets_lines_for_slow_stages_and_a_terminal_bars() -> None:
         progress("fit", 0, 2)
         progress("fit", 2, 2)
     assert "fit" in file.getvalue()
+
+
+def test_a_terminal_says_how_long_a_stage_will_take() -> None:
+    file, clock = io.StringIO(), SettableClock(0.0)
+    console = Console(file=file, force_terminal=True, width=120, color_system=None)
+    with show_progress(console, clock=clock) as progress:
+        progress("read", 0, 10)
+        clock.now = 20.0
+        progress("read", 2, 10)
+    assert "about 80 s left" in file.getvalue()

@@ -16,6 +16,7 @@ from forecast_scheduler.cli import run
 from forecast_scheduler.commands.look.answers import figures_of
 from forecast_scheduler.commands.look.figures import NextStep
 from forecast_scheduler.commands.look.learning import Learned
+from forecast_scheduler.commands.look.parts import LookParts
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.commands.train_night import train_night
 from forecast_scheduler.settings.document import ModelsSettings, Settings
@@ -51,7 +52,7 @@ def seen(evening: Evening, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         store="recorded",
         following=(NextStep("nightly", "train"),),
         now=now,
-        progress=silent,
+        parts=LookParts(silent),
     ).to_json()
 
 
