@@ -36,11 +36,11 @@ def csv_text(tables: Iterable[Table]) -> str:
     rows: list[dict[str, str]] = []
     columns = {SECTION: None}
     for table in tables:
-        title, heads = _title(table), _heads(table)
+        title, heads = _title(table), heads_of(table)
         short = re.split("[,:]", title)[0]
         title = title if short in {row[SECTION] for row in rows} else short
         columns |= dict.fromkeys(heads)
-        rows += ({SECTION: title} | dict(zip(heads, map(_value, cells), strict=True)) for cells in _rows(table))
+        rows += ({SECTION: title} | dict(zip(heads, map(_value, cells), strict=True)) for cells in cells_of(table))
     if not rows:
         return ""
     file = io.StringIO()
@@ -58,14 +58,15 @@ def markdown_text(part: Table | str) -> str:
     lines = [
         [_plain(column.header) for column in part.columns],
         ["---:" if one else "---" for one in right],
-        *_rows(part),
+        *cells_of(part),
     ]
     cells = (" | ".join(_escaped(cell) for cell in line) for line in lines)
     title = _escaped(_title(part))
     return "\n".join([*([f"### {title}", ""] if title else []), *(f"| {line} |" for line in cells)]) + "\n\n"
 
 
-def _rows(table: Table) -> Iterator[list[str]]:
+def cells_of(table: Table) -> Iterator[list[str]]:
+    """Yield the rows, as plain text."""
     for cells in zip(*(column.cells for column in table.columns), strict=True):
         yield [_plain(cell) for cell in cells]
 
@@ -74,11 +75,11 @@ def _title(table: Table) -> str:
     return _plain(table.title or "")
 
 
-def _heads(table: Table) -> list[str]:
-    """One name for each column: one without a head belongs to the one before it, and no two are the same."""
+def heads_of(table: Table) -> list[str]:
+    """Return one name for each column: one without a head belongs to the one before it, and no two are the same."""
     heads: list[str] = []
     for column in table.columns:
-        name = _plain(column.header) or (heads[-1] if heads else "name")
+        name = _plain(column.header).replace("\n", " ") or (heads[-1] if heads else "name")
         again = sum(head == name or head.startswith(f"{name} (") for head in heads)
         heads.append(f"{name} ({again + 1})" if name in heads or name == SECTION else name)
     return heads
@@ -91,7 +92,7 @@ def _plain(cell: object) -> str:
 
 def _value(cell: str) -> str:
     """A cell as programs read it."""
-    cell = cell.removeprefix(_BECOMES)
+    cell = cell.removeprefix(_BECOMES).replace("\n", " ")
     if cell == UNKNOWN or not cell.strip(_BAR):
         return ""
     if found := _NUMBER.fullmatch(cell):
@@ -102,4 +103,4 @@ def _value(cell: str) -> str:
 
 def _escaped(text: str) -> str:
     """For Markdown: a cell stays one, and a name such as `a_b` has no emphasis."""
-    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", text).replace("\n", "<br>")
+    return re.sub(r"([\\`*_{}\[\]<|])", r"\\\1", text).replace("\n", "<br>")

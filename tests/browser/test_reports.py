@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from forecast.hot_share import HOT_SHARE
+from forecast_scheduler.commands.look.look_page import look_page
 from forecast_scheduler.reports.decisions_figures import decisions_json
 from forecast_scheduler.reports.decisions_report import decisions_page
 from forecast_scheduler.reports.peaks_report.peaks_page import peaks_page
@@ -17,6 +18,7 @@ from forecast_scheduler.reports.peaks_report.peaks_view import peaks_view
 from scorer.replay.replay import replay
 from scorer.replay.replay_page import replay_page
 from tests.browser.chromium import Browser, Page
+from tests.forecast_scheduler.commands.look.made_look import made_look
 from tests.forecast_scheduler.reports.peaks_report.nights import MADE, N_DAYS, history, registry_of
 from tests.placement.decisions.made_up import decision
 from tests.scorer.replay.simple_forecast import simple_forecast
@@ -27,7 +29,7 @@ from trainer.run_report.run_page import run_page
 CONTRAST = 4.5  # WCAG 2.1, 1.4.3: of text to what is behind it
 
 _TEXTS = """
-[...document.querySelectorAll('h1, h2, h3, p, td, th, small, b, footer, li, .main-svg text')]
+[...document.querySelectorAll('h1, h2, h3, p, td, th, small, b, dt, dd, footer, li, .main-svg text')]
   .filter((one) => one.getClientRects().length && one.textContent.trim())
   .map((one) => {
     const style = getComputedStyle(one);
@@ -53,6 +55,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "replay": lambda: replay_page(played, recorded),
         "run": lambda: run_page(made_report(folder)),
         "decisions": lambda: decisions_page(decisions_json([decision({"n1": 6, "n7": 3}, "n7")])),
+        "look": lambda: look_page([made_look(), made_look("b"), {"cluster": "c", "error": "no metrics store"}]),
     }
     found = {}
     for name, made in pages.items():
@@ -61,7 +64,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-@pytest.fixture(params=["peaks", "replay", "run", "decisions"])
+@pytest.fixture(params=["peaks", "replay", "run", "decisions", "look"])
 def file(request: pytest.FixtureRequest, files: dict[str, Path]) -> Path:
     return files[request.param]
 
@@ -71,6 +74,11 @@ def shown(browser: Browser, file: Path, **size: object) -> Page:
     drawn = "[...document.querySelectorAll('.js-plotly-plot')].every((one) => one.querySelector('.main-svg'))"
     page.wait_for(f"document.readyState === 'complete' && {drawn}", seconds=120)
     return page
+
+
+def test_a_desk_shows_all_without_scrolling_sideways(browser: Browser, file: Path) -> None:
+    with shown(browser, file, width=1280) as page:
+        assert page.run("document.documentElement.scrollWidth") <= 1280 and page.problems == []
 
 
 def test_a_phone_shows_all_without_scrolling_sideways(browser: Browser, file: Path) -> None:

@@ -32,20 +32,21 @@ _LABELS: Final = {
 
 def screen(figures: Mapping[str, Any]) -> Iterator[Table | str]:
     """Yield what is shown, from top to bottom."""
-    yield from _head(figures)
+    yield from head(figures)
     if (tonight := figures["tonight"]) is not None:
         nodes = figures["nodes"]
         hot = f"{nodes['hot_tonight']} of {nodes['n_nodes']} nodes are expected over {percent(nodes['hot_share'])}"
-        yield from ("", _nodes_table(f"Tonight: {hot}", tonight["nodes"][:_TONIGHT], figures))
+        yield from ("", nodes_table(f"Tonight: {hot}", tonight["nodes"][:_TONIGHT], figures))
     if (week := figures["week"]) is not None:
-        yield from ("", _nodes_table("The hottest nodes of the week", week["nodes"][:_WEEK], figures))
-    yield from ("", _lines_table("What would help", _help_rows(figures)))
-    yield from ("", _lines_table("What is uncertain", _uncertain_rows(figures)), "")
+        yield from ("", nodes_table("The hottest nodes of the week", week["nodes"][:_WEEK], figures))
+    yield from ("", lines_table("What would help", help_rows(figures)))
+    yield from ("", lines_table("What is uncertain", uncertain_rows(figures)), "")
     for one in figures["next"]:  # as lines, which can be copied
         yield f"{one['why']}: {one['command']}"
 
 
-def _head(figures: Mapping[str, Any]) -> Iterator[str]:
+def head(figures: Mapping[str, Any]) -> Iterator[str]:
+    """Which cluster it is, and what was learned from."""
     history, nodes = figures["history"], figures["nodes"]
     size = f"{history['nodes']:,} nodes" if nodes is None else f"{nodes['n_nodes']:,} nodes, {nodes['n_pods']:,} pods"
     days = "1 day" if history["days"] == 1 else f"{history['days']} days"
@@ -55,12 +56,12 @@ def _head(figures: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _nodes_table(title: str, nodes: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> Table:
+def nodes_table(title: str, nodes: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> Table:
     """A row for each node: its peak, and the services that make it."""
     today = datetime.fromisoformat(figures["made_at"]).date()
     table = _open(titled_table(title, "node", ">peak", ">bound", "at", "made by", wrap_first=False))
     for node in nodes:
-        table.add_row(plain(node["name"]), *_peak_cells(node["peak"], today, figures), _made_by(node["services"]))
+        table.add_row(plain(node["name"]), *_peak_cells(node["peak"], today, figures), plain(made_by(node["services"])))
     return table
 
 
@@ -79,8 +80,9 @@ def _shown_share(share: float | None, hot: float) -> Text:
     return Text(percent(share), style="bold red" if hotness > FULL_SHARE else "bold" if hotness > hot else "")
 
 
-def _made_by(services: Sequence[Mapping[str, Any]]) -> str:
-    return ", ".join(f"{plain(_short(one['service']))} {percent(one['share'])}" for one in services[:_SERVICES])
+def made_by(services: Sequence[Mapping[str, Any]], *, most: int = _SERVICES) -> str:
+    """The services with the largest shares of a peak."""
+    return ", ".join(f"{_short(one['service'])} {percent(one['share'])}" for one in services[:most])
 
 
 def _short(service: str) -> str:
@@ -89,7 +91,8 @@ def _short(service: str) -> str:
     return f"{namespace}/{rest.partition('/')[2] or rest}"
 
 
-def _help_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def help_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What would make the nights cooler, and by how much."""
     words: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "placing": _placing_words,
         "moves": _moves_words,
@@ -103,7 +106,9 @@ def _help_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _placing_words(found: Mapping[str, Any]) -> str:
     native, ours = (percent(found["rules"][rule]["hot_share"], digits=2) for rule in ("native", "forecast"))
-    return f"hot node half hours {native} -> {ours}, had all pods of the last {found['window']['days']} days gone by it"
+    days = found["window"]["days"]
+    last = "last day" if days == 1 else f"last {days} days"
+    return f"hot node half hours {native} -> {ours}, had all pods of the {last} gone by it"
 
 
 def _moves_words(found: Mapping[str, Any]) -> str:
@@ -131,10 +136,9 @@ def _capacity_words(found: Mapping[str, Any]) -> str:
     return f"{ours} placed by the forecast, {native} by requests; there are {found['recorded']}"
 
 
-def _uncertain_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name in ("tonight", "week", "doctor"):
-        if figures[name] is None:
-            yield _LABELS[name], f"not known: {figures['not_computed'][name]}"
+def uncertain_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What could not be computed, and the first findings."""
+    yield from not_known_rows(figures)
     if figures["history"]["is_cold_start"]:
         yield "cold start", figures["remarks"][0]
     found = [] if figures["doctor"] is None else figures["doctor"]["findings"]
@@ -144,8 +148,16 @@ def _uncertain_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "", f"and {len(found) - _FINDINGS} more findings: -o json has all, with what to do"
 
 
-def _lines_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
-    table = _open(titled_table(title, "", "", wrap_first=False))
+def not_known_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What could not be computed, and why; of what would help, help_rows has it."""
+    for name in ("tonight", "week", "doctor"):
+        if figures[name] is None:
+            yield _LABELS[name], f"not known: {figures['not_computed'][name]}"
+
+
+def lines_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
+    """What is said of each of some things."""
+    table = _open(titled_table(title, "about", "found", wrap_first=False))
     table.show_header = False
     for name, text in rows:
         table.add_row(name, plain(text))
