@@ -1,5 +1,5 @@
-"""Builds the Dockerfile without an engine, and runs the image as a cluster would: nobody's user, a root file system
-that cannot be written, no capability.
+"""Builds the Dockerfile as `make image` does, and runs the image as a cluster would: as nobody, with a root file system
+that cannot be written and no capability.
 
 buildah builds in a chroot. The base comes from Debian's packages by debootstrap, since a registry of images may be out
 of reach where tests run; it is kept in the cache of the test servers.
@@ -13,7 +13,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from deploy.release.image import build_command
+from deploy.release.version import one_version
+
 _BASE = Path.home() / ".cache" / "forecast-scheduler" / "python-base-bookworm.tar"
 _TOOLS = ("buildah", "debootstrap", "apt-get", "unshare", "setpriv")
 _PIP_SETTINGS = ("CERT", "FIND_LINKS", "INDEX_URL", "EXTRA_INDEX_URL", "TRUSTED_HOST", "NO_INDEX")
@@ -45,7 +47,7 @@ class ImageBuild:
     """The image of the Dockerfile, built into `directory`. Raises CalledProcessError with what buildah said."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self._directory, self._image = directory, f"localhost/forecast-scheduler:{one_version()}"
         self._buildah("from", "--name", "base", "scratch")
         self._buildah("add", "--quiet", "base", str(_base()), "/")
         self._buildah("commit", "--quiet", "--rm", "base", "python-base")
@@ -54,16 +56,14 @@ class ImageBuild:
         mounts = [f"{pip_configuration}:/etc/pip.conf:ro"]
         mounts += [f"{path}:{path}:ro" for path in _pip_paths()]
         volumes = [argument for mount in mounts for argument in ("--volume", mount)]
-        self._buildah(
-            *("bud", "--layers=false", "--network", "host", *volumes),
-            *("--build-arg", "PYTHON=localhost/python-base", "--tag", "forecast-scheduler", str(ROOT)),
-        )
-        self._buildah("from", "--name", "built", "localhost/forecast-scheduler")
+        options = ["--layers=false", "--network", "host", *volumes, "--build-arg", "PYTHON=localhost/python-base"]
+        self._buildah(*build_command("buildah", "forecast-scheduler", options)[1:])
+        self._buildah("from", "--name", "built", self._image)
         self.root = Path(self._buildah("mount", "built").strip())
 
     def configuration(self, template: str) -> str:
         """A part of the image's configuration, by a Go template such as {{.OCIv1.Config.User}}."""
-        return self._buildah("inspect", "--type", "image", "--format", template, "localhost/forecast-scheduler").strip()
+        return self._buildah("inspect", "--type", "image", "--format", template, self._image).strip()
 
     def run(self, *command: str, data: Path) -> subprocess.CompletedProcess[str]:
         """Run a command in the image; `data` is seen at /mnt. It has at most five minutes."""

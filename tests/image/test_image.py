@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.image.image_build import ROOT, ImageBuild, missing_tools
+from deploy.release.version import ROOT
+from tests.image.image_build import ImageBuild, missing_tools
 
 SAMPLE = ROOT / "data" / "sample"
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing_tools()), reason=missing_tools())]
@@ -61,3 +63,18 @@ def test_it_holds_the_drivers_of_object_stores_and_no_tools_to_build_with(image:
     said = image.run("/opt/forecast-scheduler/bin/python", "-c", have, data=SAMPLE)
     assert said.stdout.strip() == "[True, False, False, False]", said.stderr
     assert not list(Path(image.root / "opt/forecast-scheduler").rglob("tests/schedule"))
+
+
+def test_its_bill_of_materials_lists_the_packages_that_are_installed(image: ImageBuild) -> None:
+    listing = "from importlib.metadata import distributions as all; print(*{f'{d.name}=={d.version}' for d in all()})"
+    said = image.run("/opt/forecast-scheduler/bin/python", "-c", listing, data=SAMPLE)
+    bill = json.loads((image.root / "opt/forecast-scheduler/sbom.cdx.json").read_text())
+    components = [bill["metadata"]["component"], *bill["components"]]
+    assert bill["bomFormat"] == "CycloneDX"
+    assert {f"{one['name']}=={one['version']}" for one in components} == {*said.stdout.split()}, said.stderr
+
+
+def test_it_says_which_version_and_commit_it_is_of(image: ImageBuild) -> None:
+    labels = image.configuration("{{range $key, $value := .OCIv1.Config.Labels}}{{$key}}={{$value}}\n{{end}}")
+    assert f"org.opencontainers.image.version={version('forecast-scheduler')}\n" in f"{labels}\n"
+    assert re.search(r"org.opencontainers.image.revision=[0-9a-f]{40}", labels)
