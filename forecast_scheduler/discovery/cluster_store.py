@@ -120,8 +120,8 @@ def _none_found(why: str, nodes: ClusterNodes | None = None) -> NoStoreFound:
     clouds = [_CLOUDS[one] for one in sorted(nodes.providers if nodes is not None else ()) if one in _CLOUDS]
     managed = f"; for a managed store also set prometheus.cloud: {clouds[0]}" if clouds else ""
     return NoStoreFound(
-        f"no metrics store is named, and {why}; pass --prometheus URL or set prometheus.url "
-        f"(docs/operate/prometheus.md){managed}"
+        f"no metrics store is named, and {why}; pass --prometheus URL, set prometheus.url, or record without one by "
+        f"`look --record DIR` (docs/operate/prometheus.md){managed}"
     )
 
 

@@ -84,7 +84,7 @@ def _line(now: Recorded) -> str:
     """Of half an hour."""
     share = f"{now.answered:,} of {now.asked:,} readings answered" if now.asked else "no node was read"
     why = f" (most often: {now.why_not})" if now.why_not else ""
-    until = "nothing new could be stored" if now.until is None else f"{now.n_days} days until {now.until:%H:%M} UTC"
+    until = "nothing new is stored" if now.until is None else f"{now.n_days} days until {now.until:%H:%M} UTC"
     return f"{until}: {now.n_pods:,} pods on {now.n_nodes} nodes, {share}{why}"
 
 

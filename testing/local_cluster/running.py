@@ -2,7 +2,7 @@
 
     etcd, kube-apiserver    50 nodes and the pods that the sample has at this time of day
     kube-scheduler          asks an extender, and goes on without it while there is none (deploy/kube-scheduler/)
-    kubelets                played: pods that are bound run a second later
+    kubelets                played: pods that are bound run a second later; they say what the sample's pods use
     webhook configuration   as shipped, for a webhook on this machine: until it listens, pods are created unshaped
     metrics store           the last days, then what the sample has next, half hour by half hour (stores.py)
     second cluster          if asked for: every third node of the sample and its pods, behind the same store
@@ -27,6 +27,7 @@ import yaml
 
 from placement.gate_exemptions import ADVICE
 from testing.authority import Authority
+from testing.local_cluster.kubelet_pages import kubelet_pages
 from testing.local_cluster.metrics import page, past
 from testing.local_cluster.objects import node_object, one_more, pod_object, replica_set_objects
 from testing.local_cluster.sample import SAMPLE, PodCourse, Sample, read_sample
@@ -39,6 +40,7 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.exporter import Exporter
 from testing.servers.prometheus import free_port
 from testing.servers.provider_process import ProviderProcess
+from testing.servers.resource_kubelets import ResourceKubelets, reachable
 from testing.servers.shipped_extender import shipped_extender
 from testing.servers.shipped_webhook import shipped_webhook
 from testing.waiting import eventually
@@ -56,6 +58,7 @@ be advised has the gate that the webhook would add."""
 CLUSTERS: Final = ("east", "west")
 """Contexts and values of the label `cluster` where there are two."""
 
+_TO_KUBELETS = ["--kubelet-preferred-address-types=ExternalIP"]
 _SECOND_EVERY: Final = 3
 _SERVICE = ("shop", "checkout")
 _OUR_NAMESPACE = "forecast-scheduler"  # of the Lease of our own loops
@@ -170,7 +173,10 @@ class LocalCluster:
         self.prometheus_url = start_store(
             self._store, fed, self.directory, rules=rules, port=self.ports.prometheus, stack=stack
         )
-        planes = {name: stack.enter_context(ControlPlane(below=self.directory)) for name in self.clusters}
+        planes = {
+            name: stack.enter_context(ControlPlane(below=self.directory, api_server_arguments=_TO_KUBELETS))
+            for name in self.clusters
+        }
         for name, plane in list(planes.items())[1:]:
             self._fill(plane, samples[name], now, name, stack)
             stack.enter_context(ProviderProcess(plane, "", start_seconds=1.0))
@@ -211,7 +217,9 @@ class LocalCluster:
             writer.create_many(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces
             )
-            writer.create_many(node_object(node, cluster) for node in sample.nodes)
+            played = ResourceKubelets(self.directory, [node.name for node in sample.nodes], kubelet_pages(sample))
+            kubelets = stack.enter_context(played)
+            writer.create_many(reachable(node_object(node, cluster), kubelets) for node in sample.nodes)
             made = writer.create_many(replica_set_objects(there))
             sets = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in made}
             writer.create_many(pod_object(pod, sets) for pod in there)

@@ -8,13 +8,17 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from testing.authority import Authority
+from testing.servers.cluster_objects import Manifest
 from testing.servers.proxied_service import own_address
+
+_ADDRESS: Final = "ExternalIP"
+"""The type that kube-apiserver tries last: other addresses of a node must be of types that it is told to pass over."""
 
 Page = Callable[[str], str]
 """Name of a node -> what its kubelet says; "" = it answers with status 500."""
@@ -63,13 +67,6 @@ class ResourceKubelets:
         """Listen no more, and drop its connections."""
         asyncio.run_coroutine_threadsafe(self._end(node), self._loop).result(10)
 
-    def status(self, node: str) -> Mapping[str, Any]:
-        """What a Node's status says of the way to it."""
-        return {
-            "addresses": [{"type": "InternalIP", "address": self.address}],  # a host name would be asked before it
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.ports[node]}},
-        }
-
     async def _listen(self, node: str) -> asyncio.Server:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
@@ -103,3 +100,12 @@ class ResourceKubelets:
         await asyncio.gather(*tasks, return_exceptions=True)
         await server.wait_closed()
         await asyncio.sleep(0.05)  # transports say goodbye
+
+
+def reachable(node: Manifest, kubelets: ResourceKubelets, *, only: bool = False) -> Manifest:
+    """A Node with the way to its kubelet. only: it has no other address; else see `_ADDRESS`"""
+    status = node["status"]
+    status["addresses"] = [] if only else status["addresses"]
+    status["addresses"].append({"type": _ADDRESS, "address": kubelets.address})
+    status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": kubelets.ports[node["metadata"]["name"]]}}
+    return node

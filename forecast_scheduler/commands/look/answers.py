@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -38,7 +39,7 @@ Found = TypeVar("Found")
 
 def look_at(
     settings: Settings,
-    store: MetricsStore,
+    source: MetricsStore | Path,
     inputs: Inputs,
     *,
     cluster: str,
@@ -48,19 +49,20 @@ def look_at(
 ) -> LookFigures:
     """Return what there is to say of a cluster. Writes nothing but a directory that is gone afterwards.
 
+    source  : a metrics store, or the directory of a history
     inputs  : the cluster; its models and its store are those of this look
     cluster : its name
     following : what the user may do next
-    Raises InputError where the store cannot be read, or has too little to learn from. A section that cannot be computed
-    stops no other.
+    Raises InputError where the source cannot be read, or has too little to learn from. What cannot be computed
+    stops nothing else.
     """
     parts = LookParts(progress)
-    with learned(settings, store, now=now, progress=parts.progress) as known:
+    with learned(settings, source, now=now, progress=parts.progress) as known:
         return figures_of(
             known,
-            replace(inputs, store=store),
+            inputs if isinstance(source, Path) else replace(inputs, store=source),
             cluster=cluster,
-            store=store.url,
+            store=str(source) if isinstance(source, Path) else source.url,
             following=following,
             now=now,
             parts=parts,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from base.progress import Progress
@@ -29,8 +30,11 @@ class Learned:
 
 
 @contextmanager
-def learned(settings: Settings, store: MetricsStore, *, now: datetime, progress: Progress) -> Iterator[Learned]:
-    """Yield what the last days teach; nothing of it remains afterwards. Raises InputError as `train` does."""
+def learned(settings: Settings, source: MetricsStore | Path, *, now: datetime, progress: Progress) -> Iterator[Learned]:
+    """Yield what the last days teach; nothing of it remains afterwards. Raises InputError as `train` does.
+
+    source : a store, or the directory of a history, which is used as it is
+    """
     with temporary_directory() as directory:
         models = str(directory / "models")
         days = min(settings.prometheus.days, MOST_DAYS)
@@ -41,8 +45,8 @@ def learned(settings: Settings, store: MetricsStore, *, now: datetime, progress:
         trained = train_night(
             alone,
             Registry(models),
-            history=str(directory / "history"),
-            store=store,
+            history=str(source if isinstance(source, Path) else directory / "history"),
+            store=None if isinstance(source, Path) else source,
             force=False,
             now=now,
             progress=progress,

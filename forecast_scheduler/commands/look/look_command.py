@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from base.errors import InputError
 from forecast_scheduler.commands.command_options import (
     ConfigOption,
     JsonOption,
@@ -25,6 +26,19 @@ PrometheusOption = Annotated[
     ),
 ]
 
+HistoryToLookAt = Annotated[
+    Path | None,
+    typer.Option("--history", metavar="DIR", help="Learn from this history, in place of a metrics store."),
+]
+RecordOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="DIR",
+        help="Show nothing: read CPU and memory from the kubelets into this history until Ctrl-C, where there is no "
+        "metrics store. --history DIR looks at it a day later.",
+    ),
+]
 ContextsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -47,6 +61,8 @@ def look(
     context: ContextsOption = None,
     prometheus: PrometheusOption = None,
     html: HtmlOption = None,
+    history: HistoryToLookAt = None,
+    record: RecordOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
@@ -72,11 +88,11 @@ def look(
     from kube.client.cluster_access import ClusterAccess
 
     def figures_of(access: ClusterAccess) -> dict[str, Any]:
-        store = store_to_learn_from(shell.settings, prometheus, access)
+        source = store_to_learn_from(shell.settings, prometheus, access) if history is None else shell.history(history)
         with shell.progress() as progress:
             return look_at(
                 shell.settings,
-                store,
+                source,
                 Inputs(access=access),
                 cluster=access.name(),
                 following=next_steps(kubeconfig, access.context, prometheus),
@@ -85,6 +101,13 @@ def look(
             ).to_json()
 
     clusters = chosen_clusters(shell.cluster_access(kubeconfig, None), context or ())
+    if len(clusters) > 1 and (record or history) is not None:
+        raise InputError("a history is of one cluster: name one context with --record and --history")
+    if record is not None:
+        from forecast_scheduler.recording.record_history import record_history
+
+        record_history(shell.settings, clusters[0], record, shell.say)
+        return
     if len(clusters) == 1:
         figures = figures_of(clusters[0])
         looks = [figures]

@@ -25,7 +25,7 @@ from kube.client.kubernetes_source import KubernetesSource
 from testing.servers.cluster_objects import ClusterWriter, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
-from testing.servers.resource_kubelets import ResourceKubelets
+from testing.servers.resource_kubelets import ResourceKubelets, reachable
 from testing.waiting import eventually
 from tests.forecast_scheduler.recording.played_load import mean_cores, page_of
 from trainer.prometheus.prometheus_settings import SourceOptions
@@ -64,9 +64,7 @@ def world(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iter
             writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
             owner = writer.create(replica_set("cart-5d4f", namespace="shop", deployment="cart"))
             for name in NODES:
-                manifest = node(name, cpu="4", memory="16Gi")
-                manifest["status"] |= kubelets.status(name)
-                writer.create(manifest)
+                writer.create(reachable(node(name, cpu="4", memory="16Gi"), kubelets, only=True))
                 writer.create(pod(f"cart-5d4f-{name}", namespace="shop", node=name, owner=owner, status=running()))
         yield made
 
