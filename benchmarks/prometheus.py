@@ -81,12 +81,12 @@ def recorded(everybody: list[tuple[str, str, str]], begin: int, end: int) -> Ite
             yield MetricSeries(NODE_USAGE, {"node": node, "resource": name}, times, level * 20 * _curve(times, i))
 
 
-def raw(everybody: list[tuple[str, str, str]], begin: int, end: int) -> Iterator[MetricSeries]:
-    """What the exporters of kube-prometheus would have been scraped for."""
-    times = np.arange(begin, end + 1, _SCRAPE)
+def raw(everybody: list[tuple[str, str, str]], begin: int, end: int, every: int = _SCRAPE) -> Iterator[MetricSeries]:
+    """What the exporters of kube-prometheus would have been scraped for. every: seconds from scrape to scrape."""
+    times = np.arange(begin, end + 1, every)
     for i, pod in enumerate(everybody):
         curve = _curve(times, i)
-        grown = np.cumsum(curve) * _SCRAPE
+        grown = np.cumsum(curve) * every
         where = {"namespace": pod[0], "pod": pod[1]}
         container = {**where, "node": pod[2], "container": "app"}
         yield MetricSeries("kube_pod_info", _info(pod), times, np.ones(len(times)))
@@ -103,7 +103,7 @@ def raw(everybody: list[tuple[str, str, str]], begin: int, end: int) -> Iterator
         yield MetricSeries("promtail_read_bytes_total", {"path": path}, times, 1e4 * grown)
     for i, node in enumerate(sorted({node for _, _, node in everybody})):
         curve = 20 * _curve(times, i)
-        grown = np.cumsum(curve) * _SCRAPE
+        grown = np.cumsum(curve) * every
         at = {"instance": node}
         yield MetricSeries("node_cpu_seconds_total", {**at, "cpu": "0", "mode": "user"}, times, 0.5 * grown)
         yield MetricSeries("node_memory_MemTotal_bytes", at, times, np.full(len(times), 6.4e10))

@@ -80,11 +80,11 @@ def _look_at_server(shell: Shell, url: str | None, access: ClusterAccess) -> dic
     """Print what the server has, as far as it can be read; then raise what `train` would refuse it for."""
     from datetime import UTC, datetime
 
-    from forecast_scheduler.commands.metrics_store import named_store, store_without_history
+    from forecast_scheduler.commands.metrics_store import named_store_of, store_without_history
     from forecast_scheduler.commands.train_night import open_source
     from trainer.prometheus.http_answer import ImpossibleAnswer, PrometheusUnreachable
 
-    store = named_store(shell.settings, url) or store_without_history(shell.settings, access)
+    store = named_store_of(shell.settings, url, access) or store_without_history(shell.settings, access)
     source, now = open_source(shell.settings.prometheus, store), datetime.now(UTC)
     refused: InputError | None = None
     remarks: tuple[str, ...] = ()

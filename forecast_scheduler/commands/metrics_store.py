@@ -19,6 +19,21 @@ def named_store(settings: Settings, url: str | None) -> MetricsStore | None:
     return None if address is None else MetricsStore(address)
 
 
+def named_store_of(settings: Settings, url: str | None, access: ClusterAccess) -> MetricsStore | None:
+    """The same, narrowed to the cluster of the kubeconfig if it holds several. Raises InputError if it is not clear."""
+    if (named := named_store(settings, url)) is None:
+        return None
+    from forecast_scheduler.discovery.cluster_store import of_this_cluster
+
+    return of_this_cluster(named, settings.prometheus, access)
+
+
+def found_address(settings: Settings, access: ClusterAccess) -> str:
+    """Where pods of the cluster ask its own store; "" = there is none, as a line of the log says."""
+    store = store_if_any(settings, None, access)
+    return "" if store is None else store.address
+
+
 def store_without_history(settings: Settings, access: ClusterAccess) -> MetricsStore:
     """The cluster's own store, for commands that otherwise read a history. Raises InputError."""
     from forecast_scheduler.discovery.cluster_store import NoStoreFound, find_store
@@ -33,7 +48,7 @@ def store_without_history(settings: Settings, access: ClusterAccess) -> MetricsS
 
 def store_to_learn_from(settings: Settings, url: str | None, access: ClusterAccess) -> MetricsStore:
     """The store that is named, which is never given up for another, else the cluster's own. Raises NoStoreFound."""
-    if (named := named_store(settings, url)) is not None:
+    if (named := named_store_of(settings, url, access)) is not None:
         return named
     from forecast_scheduler.discovery.cluster_store import find_store
 

@@ -109,17 +109,18 @@ def train(
         "dask_scheduler": dask_scheduler,
         "foundation_model": foundation_model,
     }
-    from forecast_scheduler.commands.metrics_store import named_store, store_without_history
+    from forecast_scheduler.commands.metrics_store import named_store_of, store_without_history
     from forecast_scheduler.settings.document import with_options
 
     settings = with_options(shell.settings, {"train": train_options, "prometheus": {"days": days}})
     for file in (json, report, settings.train.metrics_file):
         check_writable(file)
     place = history or settings.history or GROWING_HISTORY
+    access = shell.cluster_access(kubeconfig, context)
     if prometheus is None and history is not None:
         store = None  # --history alone means this history as it is, even where the settings name a server
-    elif (store := named_store(settings, prometheus)) is None and settings.history is None:
-        store = store_without_history(settings, shell.cluster_access(kubeconfig, context))
+    elif (store := named_store_of(settings, prometheus, access)) is None and settings.history is None:
+        store = store_without_history(settings, access)
     if store is None:
         place = str(shell.history(history))
 

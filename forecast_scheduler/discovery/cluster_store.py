@@ -8,7 +8,8 @@ the log, and so is each candidate that was asked in vain.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -18,7 +19,7 @@ from kubernetes import client
 from base.errors import ForecastError, InputError
 from forecast_scheduler.discovery.api_server_transport import ApiServerTransport
 from forecast_scheduler.discovery.known_nodes import NODES_QUERY, KnownNodes, known_nodes
-from forecast_scheduler.discovery.own_cluster import own_cluster
+from forecast_scheduler.discovery.own_cluster import holds_several, own_cluster
 from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
 from forecast_scheduler.discovery.reaching import Reaching
 from forecast_scheduler.discovery.services import ClusterNodes, nodes_of, services_of, together
@@ -78,17 +79,46 @@ def find_store(options: PrometheusOptions, access: ClusterAccess) -> MetricsStor
         tried = f", {len(result.in_vain)} of them asked" if result.in_vain else ""
         raise _none_found(f"none of {len(services)} Services is one{tried}", nodes)
     found = result.found
-    store = stores[f"{found.candidate}{found.path}"]
+    store = replace(stores[f"{found.candidate}{found.path}"], address=found.candidate.address + found.path)
     if found.nodes.others or found.nodes.namesakes:
         try:
             store = _of_own_cluster(store, quick, nodes)
         except ForecastError as error:
             raise NoStoreFound(f"the metrics store {found.candidate} cannot be used: {error}") from error
     product = f" ({found.candidate.product})" if found.candidate.product else ""
-    chosen = "".join(f", {name}={value or 'none'} of several clusters" for name, value in store.cluster.items())
+    chosen = f", {_listed(store.cluster)} of several clusters" if store.cluster else ""
     known = KnownNodes(found.nodes.known, found.nodes.of, 0) if store.cluster else found.nodes
     logger.info("metrics store: %s%s, %s%s: %s", found.candidate, product, _how(store), chosen, known)
     return store
+
+
+def of_this_cluster(store: MetricsStore, options: PrometheusOptions, access: ClusterAccess) -> MetricsStore:
+    """A store that the user names, narrowed to the cluster of the kubeconfig if it holds several and none is chosen.
+
+    Who cannot be asked, the store or the API server, leaves it as it is: what reads it says what is wrong.
+    Raises InputError, with the values found, if it is not clear which cluster is ours.
+    """
+    if options.cluster:
+        return store
+    quick = options.replace(timeout=PACE.in_all, patience=0)
+    try:
+        with closing(store.connect(quick)) as connection:
+            series = connection.instant("nodes of all clusters", NODES).labels
+        if not holds_several(series):
+            return store
+        api = access.client()
+        nodes = together(list(_pages(api, "nodes", nodes_of)))
+    except ForecastError as error:
+        logger.debug("not narrowed to one cluster: %s", error)
+        return store
+    own = own_cluster(nodes, series)
+    if own:
+        logger.info("metrics store: %s: %s of several clusters", store.url, _listed(own))
+    return replace(store, cluster=own)
+
+
+def _listed(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value or 'none'}" for name, value in labels.items())
 
 
 def _how(store: MetricsStore) -> str:
@@ -99,11 +129,8 @@ def _how(store: MetricsStore) -> str:
 
 def _of_own_cluster(store: MetricsStore, options: PrometheusOptions, nodes: ClusterNodes) -> MetricsStore:
     """The same, for this cluster alone where it holds several. Raises ForecastError."""
-    connection = store.connect(options)
-    try:
+    with closing(store.connect(options)) as connection:
         return replace(store, cluster=own_cluster(nodes, connection.instant("nodes of all clusters", NODES).labels))
-    finally:
-        connection.close()
 
 
 def _check_rights(api: client.ApiClient) -> None:

@@ -22,6 +22,12 @@ in the minutes for which a store still shows them. A cluster of a tenth of our s
 _SHOWN: Final = 5
 
 
+def holds_several(series: Sequence[Labels]) -> bool:
+    """Whether kube_node_info has nodes of more than one cluster, as a label says that says cluster."""
+    names = [name for name in dividing_labels(series) if says_cluster(name)]
+    return any(len({labels.get(name, "") for labels in series}) > 1 for name in names)
+
+
 def own_cluster(nodes: ClusterNodes, series: Sequence[Labels]) -> dict[str, str]:
     """Return the label and value to select (prometheus.cluster); {} = nothing needs to be selected.
 

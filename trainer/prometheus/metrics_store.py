@@ -24,6 +24,7 @@ class MetricsStore:
     is_named  : by the user. Credentials of the settings are not sent to a store that was only found: any user who may
                 create Services could ask for them
     own       : options in place of those of the settings, by name: a store that knows this process by another identity
+    address   : for pods of the cluster, if its Service was found
     cluster   : labels of this cluster in a store of several, in addition to those of the settings
     """
 
@@ -31,6 +32,7 @@ class MetricsStore:
     transport: BaseAdapter | None = None
     is_named: bool = True
     own: Mapping[str, Any] = field(default_factory=dict)
+    address: str = ""
     cluster: Mapping[str, str] = field(default_factory=dict)
 
     def connect(self, options: PrometheusOptions) -> PrometheusConnection:

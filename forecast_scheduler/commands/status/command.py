@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import typer
 
@@ -36,11 +37,14 @@ def status(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
+    from forecast_scheduler.commands.metrics_store import found_address
     from forecast_scheduler.commands.status.reading import read_facts
     from forecast_scheduler.commands.status.verdict import verdict_of
 
-    api = shell.cluster_access(kubeconfig, context).client(connections=16)
-    found = verdict_of(read_facts(api, shell.settings, time.time()))
+    access = shell.cluster_access(kubeconfig, context)
+    api = access.client(connections=16)
+    find = partial(found_address, shell.settings, access)
+    found = verdict_of(read_facts(api, shell.settings, time.time(), find))
     if not found.is_installed:
         raise InputError(
             f"no part of forecast-scheduler is in the namespace {found.facts.namespace} of {api.configuration.host}, "

@@ -59,14 +59,15 @@ class _Unreachable(NotRead):
     """The API server does not answer."""
 
 
-def read_facts(api: client.ApiClient, settings: Settings, now: float) -> Facts:
+def read_facts(api: client.ApiClient, settings: Settings, now: float, find_store: Callable[[], str]) -> Facts:
     """Return what can be read of the installation in the namespace of the settings' Leases.
 
-    now : unix seconds
+    now        : unix seconds
+    find_store : returns the URL of the metrics store, for pods of the cluster, if no settings name one; "" = none
 
     Raises InputError: the API server does not answer, or refuses the credentials.
     """
-    reader = _Reader(api, settings)
+    reader = _Reader(api, settings, find_store)
     facts, config_map = reader.objects(now)
     facts = reader.with_answers(facts, config_map)
     return replace(facts, missing=tuple(reader.missing))
@@ -76,6 +77,7 @@ def read_facts(api: client.ApiClient, settings: Settings, now: float) -> Facts:
 class _Reader:
     api: client.ApiClient
     settings: Settings
+    find_store: Callable[[], str]
     missing: list[Missing] = field(default_factory=list)
 
     @property
@@ -195,12 +197,12 @@ class _Reader:
         return {part: api_objects.lease_of(leases[name]) for part, name in names.items() if name in leases}
 
     def _store(self, config_map: str) -> StoreAnswer | None:
-        """Return what Prometheus answers; None = no settings say where it is."""
+        """Return what Prometheus answers; None = no settings say where it is, and the cluster has none."""
         url = ""
         if config_map:
             path = f"/api/v1/namespaces/{self.namespace}/configmaps/{config_map}"
             url = self._object(path, api_objects.store_url_of) or ""
-        url = url or self.settings.prometheus.url or ""
+        url = url or self.settings.prometheus.url or self.find_store()
         return ask_store(self.api, url, _SECONDS) if url else None
 
     def _last_line(self, job: NightlyJob, facts: Facts) -> str:

@@ -120,7 +120,7 @@ def _subjects(facts: Facts) -> Iterator[tuple[str, str]]:
     if facts.store is not None:
         yield "Prometheus", _store(facts)
     elif "Prometheus" not in (one.what for one in facts.missing):
-        yield "Prometheus", "not looked at: the settings name none (prometheus.url)"
+        yield "Prometheus", "not looked at: the settings name none (prometheus.url), and none is found"
     if (advice := followed(facts.samples)) is not None:
         yield "advice followed", _advice(advice.rate, advice.as_advised + advice.elsewhere, advice.canaries)
     if facts.held is not None:

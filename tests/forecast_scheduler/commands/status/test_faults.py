@@ -247,7 +247,10 @@ def test_figures_and_lines_say_the_same() -> None:
 
 def test_a_store_that_no_settings_name_is_said_to_be_unseen() -> None:
     unnamed = replace(HEALTHY, store=None, samples=(), alerts=None)
-    assert "Prometheus: not looked at: the settings name none (prometheus.url)" in verdict_of(unnamed).lines()
+    assert (
+        "Prometheus: not looked at: the settings name none (prometheus.url), and none is found"
+        in verdict_of(unnamed).lines()
+    )
     refused = replace(unnamed, missing=(Missing("Prometheus", "403"),))
     assert [line for line in verdict_of(refused).lines() if "Prometheus" in line] == ["not known: Prometheus: 403"]
 
