@@ -5,7 +5,7 @@ given_prices  prices that the user gives, by node group, instance type or labels
 price_file    the same from a CSV file
 opencost      prices of nodes as OpenCost reckons them
 list_prices   public list prices by instance type, from a dated table in this folder
-worth         the differences between two numbers of nodes, and of requests
+worth         what lower requests are worth, and which nodes moves would empty
 
 The table is here and not in data/: what is not in a package is not in the wheel.
 """

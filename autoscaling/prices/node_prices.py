@@ -130,6 +130,14 @@ class NodePrices:
         """What all nodes cost a month, and the notes: the beginning of `money` of every report."""
         return {**self.cost().to_json(), "notes": list(self.notes)}
 
+    def by_node_json(self) -> dict[str, Any]:
+        """The same with each node that has a price: what it costs a month, and by which source."""
+        nodes = {
+            name: {"per_month": HOURS_PER_MONTH * price.per_hour, "source": price.source}
+            for name, price in self.by_node.items()
+        }
+        return {**self.to_json(), "nodes": nodes}
+
     def of_group(self, names: Iterable[str]) -> float | None:
         """Mean price of a node of a group for an hour, of its nodes that have one; None = none has."""
         known = [self.by_node[name].per_hour for name in names if name in self.by_node]

@@ -1,4 +1,4 @@
-"""What fewer nodes, and lower requests, are worth a month. Pure.
+"""What lower requests are worth a month, and which nodes moves would empty. Pure.
 
 Freed requests are no cash: the bill falls only when nodes go. What they are worth is their part of the price of the
 nodes that they were requested on:
@@ -13,6 +13,7 @@ So all cores and all memory together are worth the price of the nodes, and the p
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -39,6 +40,20 @@ def freed_worth(prices: NodePrices, cores: float, memory_bytes: float) -> float 
     if whole <= 0:
         return None
     return prices.cost({node.name for node in sized}).amount * _weight(cores, memory_bytes) / whole
+
+
+def emptied_nodes(pods_on: Mapping[str, Collection[str]], moves: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """Nodes that have pods and none after the moves: only these could go.
+
+    pods_on : node -> UIDs of its pods, without those that go with it (DaemonSets, static pods)
+    moves   : UID, node before, node after
+    """
+    left = {node: set(pods) for node, pods in pods_on.items() if pods}
+    had = tuple(left)
+    for uid, before, after in moves:
+        left.setdefault(before, set()).discard(uid)
+        left.setdefault(after, set()).add(uid)
+    return tuple(node for node in had if not left[node])
 
 
 def _weight(cores: float, memory_bytes: float) -> float:

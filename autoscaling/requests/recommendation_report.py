@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from autoscaling.autoscale_settings import RequestOptions
+from autoscaling.prices.node_prices import NodePrices
+from autoscaling.prices.worth import freed_worth
 from autoscaling.requests.recommending import SIZED_BY, Recommendation, recommend
 from autoscaling.requests.rounding import cpu_text, memory_text
 from autoscaling.requests.use import PodUseOfService
@@ -121,17 +123,23 @@ def risk_of(recording: Recording, found: Sequence[Recommendation]) -> Risk:
 
 @dataclass(frozen=True, slots=True)
 class RequestReport:
-    """risk: None = nothing was recorded after the model was fitted."""
+    """
+    risk   : None = nothing was recorded after the model was fitted
+    prices : of the nodes that the pods run on
+    """
 
     found: Sequence[Recommendation]
     savings: Savings
     risk: Risk | None
+    prices: NodePrices
 
     def to_json(self) -> dict[str, Any]:
         """The figures as `requests --json` writes them; NaN = not known."""
-        risk = self.risk
+        risk, (cores, count), (then_cores, then_count) = self.risk, self.savings.today, self.savings.recommended
+        freed = freed_worth(self.prices, cores - then_cores, count - then_count)
         return {
             "savings": self.savings.to_json(),
+            "money": {**self.prices.to_json(), "freed_per_month": freed},
             "sized_by": SIZED_BY,
             "risk": None if risk is None else dict(zip(("cpu", "cpu_by_hour", "memory"), risk.of_all, strict=True)),
             "services": [
@@ -147,11 +155,13 @@ def report_on(
     options: RequestOptions,
     hot: float,
     excluded: ExcludedOptions,
+    prices: NodePrices,
     recording: Recording | None = None,
 ) -> RequestReport:
     """Recommend, sum up, and hold it against recorded days that the forecast did not know, if there are any."""
     found = recommend(use, options, hot, excluded)
-    return RequestReport(found, savings_of(use, found), None if recording is None else risk_of(recording, found))
+    risk = None if recording is None else risk_of(recording, found)
+    return RequestReport(found, savings_of(use, found), risk, prices)
 
 
 def _service(one: Recommendation) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def capacity(
             options,
             seed=replay.seed if seed is None else seed,
             group=group,
-            prices=price_groups(shell.settings.prices, known, prepared.recording, given),
+            prices=price_groups(shell.settings.prices, known, prepared.recording, given=given),
             failure=failure,
             progress=progress,
         )

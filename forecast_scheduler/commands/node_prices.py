@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from types import MappingProxyType
 
 from autoscaling.capacity.node_cost import GroupPrices, recorded_nodes
 from autoscaling.capacity.node_pool import chosen_group, node_groups
@@ -14,6 +15,7 @@ from autoscaling.prices.opencost import ASSETS_PATH, NotOpenCost, OpenCostPrices
 from autoscaling.prices.price_file import read_price_file
 from autoscaling.prices.price_settings import PriceOptions
 from base.errors import InputError
+from cluster.live_tables import LiveTables
 from forecast.history import History
 from forecast_scheduler.commands.remote_server import AskedService
 from scorer.replay.recording import Recording
@@ -56,6 +58,13 @@ def read_node_prices(
     return price_nodes(nodes, sources, options.currency, notes)
 
 
+def live_prices(options: PriceOptions, tables: LiveTables) -> NodePrices:
+    """Price the nodes of a cluster that was read. Raises InputError, as read_node_prices."""
+    with tables.reading() as cluster:
+        nodes = [PricedNode.of(node) for node in cluster.state.nodes if node is not None]
+    return read_node_prices(options, sorted(nodes, key=lambda node: node.name))
+
+
 def _over_http(url: str) -> AskedService:
     return RemoteService(RemoteAddress(url, seconds=_OPENCOST_SECONDS), "opencost")
 
@@ -67,16 +76,23 @@ def _opencost(service: AskedService) -> OpenCostPrices:
 
 
 def price_groups(
-    options: PriceOptions, history: History, recording: Recording, given: Mapping[str, float] | None = None
+    options: PriceOptions,
+    history: History,
+    recording: Recording,
+    labels: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    *,
+    given: Mapping[str, float] | None = None,
 ) -> GroupPrices:
     """Price the nodes of a recording, which has no labels: by node group, or by OpenCost's names.
 
-    given : of `--price`. Raises InputError: a group that is not in the window, or one of several without a price.
+    labels : by node name, of a cluster that is there, too
+    given  : of `--price`
+    Raises InputError: a group that is not in the window, or one of several without a price.
     """
     groups = node_groups(recording)
     for name in given or ():
         chosen_group(groups, name)
-    prices = GroupPrices.of(read_node_prices(options, recorded_nodes(history.nodes, recording), given=given))
+    prices = GroupPrices.of(read_node_prices(options, recorded_nodes(history.nodes, recording, labels), given=given))
     if given and (unpriced := [one.name for one in groups if one.name not in prices.per_hour]):
         raise InputError(f"node group {unpriced[0]!r} has no price: give one to each group, or leave prices out")
     return prices

@@ -86,16 +86,19 @@ def nodes(
 
     import msgspec
 
+    from forecast_scheduler.reports.money import money_lines
     from forecast_scheduler.reports.node_tables import nodes_table
 
     remote = (scorer, token_file, ca, client_cert, client_key)
     local = (cluster, kubeconfig, context, models, prometheus, history, at)
     with _reports(shell, remote, local) as reports:
-        found = reports.nodes(by_peak=True, top=top, day=day)
-    shell.show(nodes_table(found, shell.settings.hot_share))
+        found, prices = reports.nodes(by_peak=True, top=top, day=day), reports.prices()
+    shell.show(nodes_table(found, shell.settings.hot_share, prices))
+    if prices is not None:
+        shell.show(money_lines(prices.to_json()))
     if found.peak_hours is None:
         shell.say("there is no forecast: no model has been published, or none can be used")
-    write_figures(json, msgspec.to_builtins(found))
+    write_figures(json, {**msgspec.to_builtins(found), "money": None if prices is None else prices.by_node_json()})
 
 
 def node(

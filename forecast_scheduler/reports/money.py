@@ -51,6 +51,30 @@ def capacity_money_lines(figures: Mapping[str, Any]) -> Iterator[str]:
         yield from money_lines(money, *_saved(figures, money))
 
 
+def request_money_lines(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What lower requests free. figures: of `requests --json`"""
+    yield from money_lines(figures["money"], *_freed(figures["money"]))
+
+
+def look_money_lines(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What the nodes cost, and what fewer nodes and lower requests are worth. figures: of `look --json`"""
+    if (money := figures["money"]) is None:
+        return
+    capacity, requests = figures["capacity"], figures["requests"]
+    saved = () if capacity is None or capacity["money"] is None else _saved(capacity, capacity["money"])
+    freed = () if requests is None else _freed(requests["money"])
+    yield from money_lines(money, *saved, *freed)
+
+
+def _freed(money: Mapping[str, Any]) -> Iterator[str]:
+    if (freed := money["freed_per_month"]) is not None:
+        what = "lower requests free" if freed >= 0 else "higher requests take"
+        yield (
+            f"{what} {monthly(abs(freed), money)} of these nodes, by cores and memory: room for other pods, and no "
+            "cash until nodes go"
+        )
+
+
 def _saved(figures: Mapping[str, Any], money: Mapping[str, Any]) -> Iterator[str]:
     recorded, ours = figures["recorded"], figures["rules"].get("forecast")
     saved = money["saved_per_month"].get("forecast")

@@ -9,6 +9,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from autoscaling.prices.node_prices import HOURS_PER_MONTH, NodePrice, NodePrices
 from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from cluster.degradation import Level
 from cluster.predicted.node_load import NEXT_24_HOURS
@@ -21,8 +22,13 @@ _BAR: Final = 40
 """Characters of a bar at 100 %."""
 
 
-def nodes_table(found: Nodes, hot: float) -> Table:
-    """One row per node, as listed. hot: share of its capacity above which a node is hot"""
+def nodes_table(found: Nodes, hot: float, prices: NodePrices | None = None) -> Table:
+    """One row per node, as listed.
+
+    hot    : share of its capacity above which a node is hot
+    prices : None, or of no node = without a column of them
+    """
+    costs = prices.by_node if prices is not None else {}
     hours = "" if found.peak_hours is None else f", expected peaks of {_hours(found.peak_hours)}"
     title = f"{len(found.nodes)} of {found.n_nodes} nodes{hours}"
     remarks = ["; ".join(_remarks(node)) for node in found.nodes]
@@ -33,6 +39,7 @@ def nodes_table(found: Nodes, hot: float) -> Table:
         "resource",
         "at",
         ">pods",
+        *((f">{prices.currency} a month",) if prices is not None and costs else ()),
         *(("remarks",) if any(remarks) else ()),
     )
     table = titled_table(title, *columns, wrap_first=False)
@@ -41,10 +48,15 @@ def nodes_table(found: Nodes, hot: float) -> Table:
             plain(node.name),
             *_cells(node.peak, found.now.date(), hot),
             str(node.pods),
+            *((_month(costs.get(node.name)),) if costs else ()),
             plain(remark),
         ]
         table.add_row(*cells[: len(columns)])
     return table
+
+
+def _month(price: NodePrice | None) -> str:
+    return UNKNOWN if price is None else f"{HOURS_PER_MONTH * price.per_hour:,.2f}"
 
 
 def node_tables(report: NodeReport, hot: float) -> Iterator[Table]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from forecast_scheduler.reports.money import request_money_lines
 from forecast_scheduler.reports.table_format import amount, plain, titled_table
 from scorer.load_scale import UNKNOWN, percent
 
@@ -57,6 +58,7 @@ def request_lines(figures: Mapping[str, Any]) -> Iterator[str]:
     fit = savings["pods_fit_today"], savings["pods_fit_recommended"]
     if None not in fit:
         yield f"all nodes together have room for {fit[0]:,} such pods by today's requests, for {fit[1]:,} by these"
+    yield from request_money_lines(figures)
     if risk is not None:
         yield (
             f"usage of single pods passed the recommendation in {percent(risk['cpu'], digits=2)} of the half hours "

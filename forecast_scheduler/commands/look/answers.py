@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -11,14 +11,16 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from autoscaling.prices.node_prices import NodePrices
 from base.errors import ForecastError
 from base.progress import Progress
 from forecast_scheduler.commands.look import hottest, recorded_days
 from forecast_scheduler.commands.look.figures import LookFigures, NextStep
 from forecast_scheduler.commands.look.learning import Learned, learned
 from forecast_scheduler.commands.look.parts import LookParts
+from forecast_scheduler.commands.node_prices import live_prices, price_groups, read_node_prices
 from forecast_scheduler.commands.rebalance.open_planning import Planning, open_planning
-from forecast_scheduler.commands.rebalance.plan_once import planned
+from forecast_scheduler.commands.rebalance.plan_once import plan_money, planned
 from forecast_scheduler.commands.requests.requests_of_cluster import recommended
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.commands.train_night import Trained
@@ -35,6 +37,7 @@ _OF_RECORDED_DAYS: Final = ("placing", "capacity")
 _OF_CLUSTER: Final = ("nodes", "tonight", "week", "moves", "requests")
 
 Found = TypeVar("Found")
+Labels = Mapping[str, Mapping[str, str]]
 
 
 def look_at(
@@ -56,6 +59,7 @@ def look_at(
     Raises InputError where the source cannot be read, or has too little to learn from. What cannot be computed
     stops nothing else.
     """
+    read_node_prices(settings.prices, ())  # what is wrong with them is said before the minutes of work
     parts = LookParts(progress)
     with learned(settings, source, now=now, progress=parts.progress) as known:
         return figures_of(
@@ -81,9 +85,8 @@ def figures_of(
 ) -> LookFigures:
     """Return what there is to say of a cluster by what was learned; see look_at."""
     trained, why = known.trained, dict[str, str]()
-    sections = dict[str, Any]()
-    sections |= _of_cluster(known, replace(inputs, models=known.models), why, parts)
-    sections |= _of_history(known, why, parts)
+    labels, of_cluster = _of_cluster(known, replace(inputs, models=known.models), why, parts)
+    sections = of_cluster | _of_history(known, labels, why, parts)
     return LookFigures(
         cluster=cluster,
         made_at=now.astimezone(trained.history.calendar.zone).isoformat(timespec="seconds"),
@@ -97,8 +100,8 @@ def figures_of(
     )
 
 
-def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str], parts: LookParts) -> dict[str, Any]:
-    """Sections that need the cluster as it is now, from one reading of it."""
+def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str], parts: LookParts) -> tuple[Labels, dict[str, Any]]:
+    """The labels of nodes, and sections that need the cluster as it is now, from one reading of it."""
     seven = {"rebalance": {"budget": {"most": min(MOST_MOVES, known.settings.rebalance.budget.most)}}}
     settings = with_options(known.settings, seven)
     with ExitStack() as stack:
@@ -108,34 +111,36 @@ def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str], parts: Look
                 planning.scorer.tables.refresh_overview()
         except ForecastError as error:
             why |= dict.fromkeys(_OF_CLUSTER, str(error))
-            return {}
+            return {}, {}
         scorer = planning.scorer
-        return dict(
+        prices = live_prices(settings.prices, scorer.tables)
+        sections = dict(
             _computed(
                 {
                     "nodes": lambda: hottest.nodes_of(scorer, settings.hot_share),
                     "tonight": lambda: hottest.tonight(scorer),
                     "week": lambda: hottest.week(scorer),
-                    "moves": lambda: _moves(planning, settings),
-                    "requests": lambda: recommended(settings, scorer)[0].to_json(),
+                    "moves": lambda: _moves(planning, settings, prices),
+                    "requests": lambda: recommended(settings, scorer, prices)[0].to_json(),
                 },
                 why,
                 parts,
             )
         )
+        return {node.name: node.labels for node in prices.nodes}, {"money": prices.by_node_json(), **sections}
 
 
-def _moves(planning: Planning, settings: Settings) -> dict[str, Any]:
+def _moves(planning: Planning, settings: Settings, prices: NodePrices) -> dict[str, Any]:
     made, curve = planned(planning)
     budget = settings.rebalance.budget
     nights = nights_needed(curve, made.n_pods, budget)
     answer = answer_of(made, settings.rebalance.mode.value)
     found: dict[str, Any] = msgspec.to_builtins(answer) | msgspec.to_builtins(plan_answer(curve, nights))
-    return {"most": budget.most, **found}
+    return {"most": budget.most, **found, "money": plan_money(planning, made, prices)}
 
 
-def _of_history(known: Learned, why: dict[str, str], parts: LookParts) -> dict[str, Any]:
-    """Sections that need the recorded days alone."""
+def _of_history(known: Learned, labels: Labels, why: dict[str, str], parts: LookParts) -> dict[str, Any]:
+    """Sections that need the recorded days alone, but for prices: these go by the labels of nodes, by name."""
     trained, settings, progress = known.trained, known.settings, parts.progress
     doctor = {"doctor": lambda: examine(trained.history, trained.files.report, trained.files.cut).to_json()}
     sections = dict(_computed(doctor, why, parts))
@@ -149,7 +154,12 @@ def _of_history(known: Learned, why: dict[str, str], parts: LookParts) -> dict[s
         _computed(
             {
                 "placing": lambda: recorded_days.placing(prepared, settings, progress),
-                "capacity": lambda: recorded_days.nodes_needed(prepared, settings, progress),
+                "capacity": lambda: recorded_days.nodes_needed(
+                    prepared,
+                    settings,
+                    price_groups(settings.prices, trained.history, prepared.recording, labels),
+                    progress,
+                ),
             },
             why,
             parts,

@@ -36,7 +36,7 @@ class LookFigures:
     capacity : `capacity --json`
     doctor   : `doctor --json`: what limits the forecast, and why
     remarks  : what else is uncertain, a line each
-    money    : None = no prices are given
+    money    : `money` of `nodes --json`: a month's cost. Moves, requests and capacity have what they save in theirs
     not_computed : why, by section
     next     : commands that follow
     seconds  : that each part took

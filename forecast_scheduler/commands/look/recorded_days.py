@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from autoscaling.capacity.node_cost import GroupPrices
 from autoscaling.capacity.nodes_needed import capacity
 from base.progress import Progress
 from forecast_scheduler.commands.fitted_history import fit_options, prepare_history
@@ -37,6 +38,7 @@ def placing(prepared: Prepared, settings: Settings, progress: Progress) -> dict[
     }
 
 
-def nodes_needed(prepared: Prepared, settings: Settings, progress: Progress) -> dict[str, Any]:
+def nodes_needed(prepared: Prepared, settings: Settings, prices: GroupPrices, progress: Progress) -> dict[str, Any]:
     """Figures of `capacity --json`."""
-    return capacity(prepared, settings.capacity, seed=settings.replay.seed, progress=progress).to_json()
+    seed = settings.replay.seed
+    return capacity(prepared, settings.capacity, seed=seed, prices=prices, progress=progress).to_json()

@@ -9,6 +9,7 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
+from forecast_scheduler.reports.money import look_money_lines
 from forecast_scheduler.reports.table_format import amount, plain, printable, titled_table
 from scorer.highest_peak import clock
 from scorer.load_scale import FULL_SHARE, UNKNOWN, percent
@@ -102,6 +103,8 @@ def help_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, of in words.items():
         found = figures[name]
         yield _LABELS[name], f"not known: {figures['not_computed'][name]}" if found is None else of(found)
+    for line in look_money_lines(figures):
+        yield "money", line.removeprefix("money: ")
 
 
 def _placing_words(found: Mapping[str, Any]) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import tzinfo
-from typing import Final
+from typing import Any, Final
 
 from rich.table import Table
 
+from autoscaling.prices.node_prices import NodePrices
+from autoscaling.prices.worth import emptied_nodes
 from base.errors import InputError
+from forecast_scheduler.commands.node_prices import live_prices
 from forecast_scheduler.commands.rebalance.open_planning import Planning, open_planning
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
+from forecast_scheduler.reports.money import money_lines, monthly, nodes_text
 from forecast_scheduler.reports.table_format import Column, table_of
 from forecast_scheduler.settings.document import Settings
 from rebalancer.nights_needed import NightsNeeded
@@ -21,15 +25,18 @@ from scorer.highest_peak import peak_words
 
 _SHOWN: Final = 50
 _REASONS: Final = 8
+_WITH_THE_NODE: Final = ("DaemonSet", "Node")
+"""Kinds of owners whose pods go with their node: the second one owns static pods."""
 
 
-def plan_once(settings: Settings, inputs: Inputs) -> tuple[MadePlan, MoveCurve]:
-    """Return the plan for tonight, as the cluster is now, and what more or fewer moves would do.
+def plan_once(settings: Settings, inputs: Inputs) -> tuple[MadePlan, MoveCurve, dict[str, Any]]:
+    """Return the plan for tonight, as the cluster is now, what more or fewer moves would do, and `plan_money`.
 
     Raises InputError where there is no forecast.
     """
     with open_planning(settings, inputs) as planning:
-        return planned(planning)
+        made, curve = planned(planning)
+        return made, curve, plan_money(planning, made, live_prices(settings.prices, planning.scorer.tables))
 
 
 def planned(planning: Planning) -> tuple[MadePlan, MoveCurve]:
@@ -38,6 +45,25 @@ def planned(planning: Planning) -> tuple[MadePlan, MoveCurve]:
     if made is None or curve is None:
         raise InputError("there is no forecast to plan by: run `forecast-scheduler train`, and pass its --models")
     return made, curve
+
+
+def plan_money(planning: Planning, made: MadePlan, prices: NodePrices) -> dict[str, Any]:
+    """What the moves save: the price of nodes that no pod is left on. As `money` of `rebalance --plan --json`."""
+    pods_on: dict[str, list[str]] = {}
+    with planning.scorer.tables.reading() as cluster:
+        for uid, pod in cluster.state.pods.items():
+            if pod.node and pod.owner.kind not in _WITH_THE_NODE:
+                pods_on.setdefault(pod.node, []).append(uid)
+    emptied = emptied_nodes(pods_on, ((move.uid, move.source, move.target) for move in made.moves))
+    return {**prices.to_json(), "emptied_nodes": list(emptied), "saved_per_month": prices.cost(emptied).amount}
+
+
+def plan_money_lines(money: Mapping[str, Any], n_moves: int) -> Iterator[str]:
+    """What the moves save, and that it is nothing where no node gets empty."""
+    emptied = money["emptied_nodes"]
+    saved = f"{nodes_text(len(emptied))} could go = {monthly(money['saved_per_month'], money)} less"
+    nothing = f"no node gets empty by these moves: {monthly(0, money)} less, they keep nodes cool"
+    yield from money_lines(money, *([saved if emptied else nothing] if n_moves else []))
 
 
 def plan_table(answer: RebalanceAnswer) -> Table:

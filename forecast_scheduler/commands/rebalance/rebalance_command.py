@@ -92,15 +92,23 @@ def rebalance(
 
     import msgspec
 
-    from forecast_scheduler.commands.rebalance.plan_once import curve_lines, plan_lines, plan_once, plan_table
+    from forecast_scheduler.commands.rebalance.plan_once import (
+        curve_lines,
+        plan_lines,
+        plan_money_lines,
+        plan_once,
+        plan_table,
+    )
     from rebalancer.nights_needed import nights_needed
     from rebalancer.plan_forms import answer_of, plan_answer
 
-    made, curve = plan_once(settings, inputs)
+    made, curve, money = plan_once(settings, inputs)
     nights = nights_needed(curve, made.n_pods, settings.rebalance.budget)
     answer = answer_of(made, settings.rebalance.mode.value)
     if answer.moves:
         shell.show(plan_table(answer))
     assert made.made_at.tzinfo is not None  # now of the tables
     shell.show(plan_lines(answer, made.made_at.tzinfo), curve_lines(curve, nights))
-    write_figures(json, msgspec.to_builtins(answer) | msgspec.to_builtins(plan_answer(curve, nights)))
+    shell.show(plan_money_lines(money, len(answer.moves)))
+    figures = msgspec.to_builtins(answer) | msgspec.to_builtins(plan_answer(curve, nights))
+    write_figures(json, {**figures, "money": money})

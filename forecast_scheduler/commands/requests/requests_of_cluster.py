@@ -12,12 +12,14 @@ from typing import Any, Final
 
 import msgspec
 
+from autoscaling.prices.node_prices import NodePrices
 from autoscaling.requests.expected_use import live_use
 from autoscaling.requests.manifests import cut_by_limits, patches, vertical_pod_autoscalers
 from autoscaling.requests.pod_resources import PodContainers, read_containers
 from autoscaling.requests.recommendation_report import RequestReport, report_on
 from base.errors import InputError
 from forecast.service_key import ServiceKey
+from forecast_scheduler.commands.node_prices import live_prices
 from forecast_scheduler.commands.output_format import ManifestFormat
 from forecast_scheduler.commands.render.pod_object import pods_of_cluster_file
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
@@ -51,7 +53,7 @@ def report_from_cluster(
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
         scorer.tables.tick()
-        report, pods = recommended(settings, scorer)
+        report, pods = recommended(settings, scorer, live_prices(settings.prices, scorer.tables))
     if manifests is None:
         return report, None
     wanted = {one.service: pods[one.service] for one in report.found if one.because is None}
@@ -67,10 +69,12 @@ def report_from_cluster(
     return report, Manifests(objects, cut_by_limits(report.found, containers))
 
 
-def recommended(settings: Settings, scorer: Scorer) -> tuple[RequestReport, dict[ServiceKey, PodInfo]]:
+def recommended(
+    settings: Settings, scorer: Scorer, prices: NodePrices
+) -> tuple[RequestReport, dict[ServiceKey, PodInfo]]:
     """The report on the pods of a cluster that was read whole, and a pod of each service. Raises InputError."""
     use, pods = live_use(scorer.tables)
-    return report_on(use, settings.requests, settings.hot_share, settings.excluded), pods
+    return report_on(use, settings.requests, settings.hot_share, settings.excluded, prices), pods
 
 
 def containers_in_file(path: Path, wanted: Mapping[ServiceKey, PodInfo]) -> dict[ServiceKey, PodContainers]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from autoscaling.prices.given_prices import GivenPrices
 from autoscaling.prices.node_prices import NodePrices, price_nodes
-from autoscaling.prices.worth import CORE_IN_GIB, freed_worth
+from autoscaling.prices.worth import CORE_IN_GIB, emptied_nodes, freed_worth
 from tests.autoscaling.prices.priced_nodes import node
 
 GIB = 2.0**30
@@ -41,3 +41,18 @@ def test_the_parts_of_what_is_freed_add_up(parts: list[tuple[float, float]]) -> 
 
 def test_without_prices_nothing_is_said() -> None:
     assert freed_worth(price_nodes([node("one", "a")], [], "EUR"), 1, GIB) is None
+
+
+@pytest.mark.parametrize(
+    ("moves", "empty"),
+    [
+        ([], ()),
+        ([("p1", "a", "b")], ()),
+        ([("p1", "a", "b"), ("p2", "a", "c")], ("a",)),
+        ([("p1", "a", "b"), ("p2", "a", "c"), ("p3", "b", "a")], ()),  # another pod comes in their place
+        ([("p3", "b", "a")], ("b",)),
+        ([("p1", "a", "b"), ("p1", "b", "c"), ("p2", "a", "c"), ("p3", "b", "c")], ("a", "b")),
+    ],
+)
+def test_only_nodes_that_all_pods_leave_are_empty(moves: list[tuple[str, str, str]], empty: tuple[str, ...]) -> None:
+    assert emptied_nodes({"a": ["p1", "p2"], "b": ["p3"], "c": []}, moves) == empty

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,25 @@ def test_the_hottest_nodes_come_first_and_one_has_its_hours(
     ):
         assert part in text
     assert "nothing is moved" in text
+
+
+def test_nodes_cost_what_the_settings_say_and_the_running_scorer_does_not_know(
+    evening: Evening, url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    money = figures(capfd, "nodes", *evening.options())["money"]
+    assert (money["nodes_with_price"], money["nodes_without_price"], money["nodes"]) == (0, 2, {})
+    config = tmp_path / "settings.yaml"
+    config.write_text('prices: {currency: EUR, list_prices: false, per_hour: {"pool!=web": 0.5}}')
+    monkeypatch.setenv("FORECAST_SCHEDULER_CONFIG", str(config))
+    money = figures(capfd, "nodes", *evening.options(), "--top", "1")["money"]
+    assert money["per_month"] == 730 and money["sources"] == {"settings": 2}
+    assert sum(one["per_month"] for one in money["nodes"].values()) == money["per_month"]
+    assert run(["nodes", *evening.options()]) == 0
+    text = capfd.readouterr().out
+    assert "EUR a month" in text and "365.00" in text
+    assert "money: 730 EUR a month for 2 nodes (estimate; 2 nodes by settings)" in text
+    assert figures(capfd, "nodes", "--scorer", url)["money"] is None
 
 
 def test_a_running_scorer_says_the_same(evening: Evening, url: str, capfd: pytest.CaptureFixture[str]) -> None:

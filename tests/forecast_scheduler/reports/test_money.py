@@ -2,9 +2,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from autoscaling.prices.given_prices import GivenPrices
 from autoscaling.prices.node_prices import price_nodes
-from forecast_scheduler.reports.money import HOW_TO_PRICE, amount_of_money, capacity_money_lines, money_lines
+from forecast_scheduler.reports.money import (
+    HOW_TO_PRICE,
+    amount_of_money,
+    capacity_money_lines,
+    look_money_lines,
+    money_lines,
+    request_money_lines,
+)
 from tests.autoscaling.prices.priced_nodes import node
 
 
@@ -51,3 +60,20 @@ def test_no_saving_is_said_where_there_is_none() -> None:
     assert list(capacity_money_lines(figures(20, 30.0)))[1].startswith("cheaper nodes = 30.00 EUR a month less")
     assert len(list(capacity_money_lines(figures(17, None)))) == 1
     assert list(capacity_money_lines({**figures(17, 1.0), "money": None})) == []
+
+
+@pytest.mark.parametrize(
+    ("freed", "begins"), [(310.0, "lower requests free 310 EUR a month"), (-20.0, "higher requests take 20.00 EUR")]
+)
+def test_what_requests_free_is_no_cash(freed: float, begins: str) -> None:
+    money = {**figures(17, 1.0)["money"], "freed_per_month": freed}
+    _, line = request_money_lines({"money": money})
+    assert line.startswith(begins) and line.endswith("no cash until nodes go")
+    look = {"money": money, "capacity": figures(17, 438.0), "requests": {"money": money}}
+    assert [one[:24] for one in look_money_lines(look)] == [
+        "money: 2,920 EUR a month",
+        "3 nodes fewer = 438 EUR ",
+        line[:24],
+    ]
+    assert list(look_money_lines({**look, "money": None})) == []
+    assert len(list(look_money_lines({"money": money, "capacity": None, "requests": None}))) == 1

@@ -26,6 +26,9 @@ def test_a_recorded_cluster_has_a_plan_and_none_without_a_forecast(
     found = json.loads(written.read_text())
     assert f"{found['hot_before']} expected, {found['hot_after']} after the moves" in said
     assert "windows for moves: " in said
+    money = found["money"]
+    assert (money["nodes_with_price"], money["emptied_nodes"], money["saved_per_month"]) == (0, [], 0)
+    assert "money: no node has a price" in said
     assert found["mode"] == "off" and found["n_pods"] > 0
     assert found["heat_after"] <= found["heat_before"] <= found["heat_after"] + found["most_gain"] + 1e-6
     curve, budget = found["curve"], found["budget"]

@@ -35,6 +35,7 @@ def test_from_recorded_days_it_says_what_is_saved_and_what_it_risks(
     assert 0 <= figures["risk"]["cpu"] <= 1
     assert figures["risk"]["memory"] < 0.1
     assert figures["savings"]["pods_fit_recommended"] > 0
+    assert figures["money"]["freed_per_month"] is None and figures["money"]["nodes_without_price"] == 2
     said = capfd.readouterr().out
     assert "Requests of one pod" in said
     assert "passed the recommendation" in said
