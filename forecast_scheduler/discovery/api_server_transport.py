@@ -7,6 +7,7 @@ https://kubernetes.io/docs/tasks/access-application-cluster/access-cluster-servi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -17,6 +18,10 @@ from requests.adapters import HTTPAdapter
 
 from forecast_scheduler.discovery.ranking import StoreCandidate
 from kube.client.kubernetes_client import authorization
+
+_PROXIED = re.compile(
+    r"/api/v1/namespaces/(?P<namespace>[^/]+)/services/([a-z]+:)?(?P<name>[^/:]+):(?P<port>[^/]+)/proxy(?P<path>.*)"
+)
 
 
 class ApiServerTransport(HTTPAdapter):
@@ -55,3 +60,10 @@ def proxied_url(host: str, candidate: StoreCandidate) -> str:
     """Where the API server at `host` passes requests on to a Service."""
     where = f"{candidate.scheme}:{candidate.service.name}:{candidate.port.number}"
     return f"{host}/api/v1/namespaces/{candidate.service.namespace}/services/{where}/proxy"
+
+
+def store_words(url: str) -> str:
+    """Where a store is, for people: the Service behind the API server's proxy, and other URLs as they are."""
+    if (found := _PROXIED.search(url)) is None:
+        return url
+    return f"{found['namespace']}/{found['name']}:{found['port']}{found['path']}"

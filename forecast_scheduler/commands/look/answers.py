@@ -24,6 +24,7 @@ from forecast_scheduler.commands.rebalance.plan_once import plan_money, planned
 from forecast_scheduler.commands.requests.requests_of_cluster import recommended
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.commands.train_night import Trained
+from forecast_scheduler.discovery.api_server_transport import store_words
 from forecast_scheduler.settings.document import Settings, with_options
 from rebalancer.nights_needed import nights_needed
 from rebalancer.plan_forms import answer_of, plan_answer
@@ -66,7 +67,7 @@ def look_at(
             known,
             inputs if isinstance(source, Path) else replace(inputs, store=source),
             cluster=cluster,
-            store=str(source) if isinstance(source, Path) else source.url,
+            store=store_words(str(source) if isinstance(source, Path) else source.url),
             following=following,
             now=now,
             parts=parts,

@@ -18,7 +18,7 @@ from scorer.answers import Peak
 from scorer.highest_peak import bound_share, clock, share_of
 from scorer.load_scale import FULL_SHARE, HIGHEST_SHARE, percent
 
-_SERVICES: Final = 5
+_SERVICES: Final = 3
 
 
 def look_page(looks: Sequence[Mapping[str, Any]]) -> str:
@@ -40,7 +40,7 @@ def _cluster(figures: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": figures["cluster"],
         "error": "",
-        "head": next(head(figures)),
+        "head": "; ".join(head(figures)),
         "tiles": list(_tiles(figures)),
         "helps": list(help_rows(figures)),
         "bars": [

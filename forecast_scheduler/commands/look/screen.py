@@ -51,10 +51,8 @@ def head(figures: Mapping[str, Any]) -> Iterator[str]:
     history, nodes = figures["history"], figures["nodes"]
     size = f"{history['nodes']:,} nodes" if nodes is None else f"{nodes['n_nodes']:,} nodes, {nodes['n_pods']:,} pods"
     days = "1 day" if history["days"] == 1 else f"{history['days']} days"
-    yield (
-        f"{printable(figures['cluster'])}: {size}; learned from {days} to {history['last_day']} "
-        f"({history['time_zone']}) of {figures['store']}"
-    )
+    yield f"{printable(figures['cluster'])}: {size}"
+    yield f"learned from {days} to {history['last_day']} ({history['time_zone']}) of {printable(figures['store'])}"
 
 
 def nodes_table(title: str, nodes: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> Table:
@@ -148,7 +146,9 @@ def uncertain_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for one in found[:_FINDINGS]:
         yield one["finding"], printable(one["what"])
     if len(found) > _FINDINGS:
-        yield "", f"and {len(found) - _FINDINGS} more findings: -o json has all, with what to do"
+        more = len(found) - _FINDINGS
+        findings = "1 more finding" if more == 1 else f"{more} more findings"
+        yield "", f"and {findings}: --html FILE has all, with what to do"
 
 
 def not_known_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -169,5 +169,5 @@ def lines_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
 
 def _open(table: Table) -> Table:
     """Without lines, which take a quarter of 80 columns."""
-    table.box, table.title_style, table.header_style = None, "bold", ""
+    table.box, table.pad_edge, table.title_style, table.header_style = None, False, "bold", ""
     return table

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from forecast_scheduler.discovery.api_server_transport import proxied_url
+from forecast_scheduler.discovery.api_server_transport import proxied_url, store_words
 from forecast_scheduler.discovery.known_nodes import KnownNodes
 from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
 from forecast_scheduler.discovery.services import services_of
@@ -128,6 +128,8 @@ def test_outside_and_inside_a_store_has_another_address() -> None:
     assert first.address == "https://thanos-querier.openshift-monitoring.svc:9091"
     proxy = "https://api:6443/api/v1/namespaces/openshift-monitoring/services/https:thanos-querier:9091/proxy"
     assert proxied_url("https://api:6443", first) == proxy
+    assert store_words(f"{proxy}/select/0") == "openshift-monitoring/thanos-querier:9091/select/0"
+    assert store_words("http://prometheus:9090") == "http://prometheus:9090"
 
 
 def test_services_without_a_port_that_answers_are_left_out() -> None:
