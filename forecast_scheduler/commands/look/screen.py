@@ -58,7 +58,7 @@ def head(figures: Mapping[str, Any]) -> Iterator[str]:
 def nodes_table(title: str, nodes: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> Table:
     """A row for each node: its peak, and the services that make it."""
     today = datetime.fromisoformat(figures["made_at"]).date()
-    table = _open(titled_table(title, "node", ">peak", ">bound", "at", "made by", wrap_first=False))
+    table = opened(titled_table(title, "node", ">peak", ">bound", "at", "made by", wrap_first=False))
     for node in nodes:
         table.add_row(plain(node["name"]), *_peak_cells(node["peak"], today, figures), plain(made_by(node["services"])))
     return table
@@ -160,14 +160,14 @@ def not_known_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def lines_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
     """What is said of each of some things."""
-    table = _open(titled_table(title, "about", "found", wrap_first=False))
+    table = opened(titled_table(title, "about", "found", wrap_first=False))
     table.show_header = False
     for name, text in rows:
         table.add_row(name, plain(text))
     return table
 
 
-def _open(table: Table) -> Table:
+def opened(table: Table) -> Table:
     """Without lines, which take a quarter of 80 columns."""
     table.box, table.pad_edge, table.title_style, table.header_style = None, False, "bold", ""
     return table

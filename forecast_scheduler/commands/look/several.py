@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from base.errors import ForecastError, InputError
+from forecast_scheduler.commands.look.screen import opened
 from forecast_scheduler.reports.table_format import Column, printable, table_of
 from kube.client.cluster_access import ClusterAccess
 from kube.client.kubeconfig import context_names, kubectls_own
@@ -55,7 +56,7 @@ def look_at_each(
 def clusters_table(looks: Sequence[Figures]) -> Table:
     """One row for each cluster, in the order in which they were looked at."""
     title = f"{sum('error' not in one for one in looks)} of {len(looks)} clusters"
-    return table_of(title, _COLUMNS, looks, wrap_first=False)
+    return opened(table_of(title, _COLUMNS, looks))
 
 
 def failure_lines(looks: Sequence[Figures]) -> Iterator[str]:
@@ -72,17 +73,18 @@ def _hot_share(rule: str) -> Callable[[Figures], object]:
     return _in("placing", lambda found: percent(found["rules"][rule]["hot_share"], digits=2))
 
 
-def _cores_to_free(found: Mapping[str, Any]) -> str:
-    return f"{found['savings']['cores_today'] - found['savings']['cores_recommended']:.1f}"
+def _cores(when: str) -> Callable[[Figures], object]:
+    return _in("requests", lambda found: f"{found['savings'][f'cores_{when}']:.0f}")
 
 
 _COLUMNS = (
     Column("cluster"),
-    Column(">nodes", _in("nodes", lambda found: found["n_nodes"])),
     Column(">pods", _in("nodes", lambda found: found["n_pods"])),
-    Column(">hot tonight", _in("nodes", lambda found: found["hot_tonight"])),
-    Column(">hot half hours", _hot_share("native")),
-    Column(">by forecast", _hot_share("forecast")),
-    Column(">nodes needed", _in("capacity", lambda found: found["nodes"]["forecast"])),
-    Column(">cores to free", _in("requests", _cores_to_free)),
+    Column(">nodes", _in("nodes", lambda found: found["n_nodes"])),
+    Column(">nodes\nneeded", _in("capacity", lambda found: found["nodes"]["forecast"])),
+    Column(">hot\ntonight", _in("nodes", lambda found: found["hot_tonight"])),
+    Column(">hot half\nhours", _hot_share("native")),
+    Column(">by the\nforecast", _hot_share("forecast")),
+    Column(">cores\nrequested", _cores("today")),
+    Column(">cores\nadvised", _cores("recommended")),
 )
