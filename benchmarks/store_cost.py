@@ -1,4 +1,4 @@
-"""What reading two weeks costs a real Prometheus: a first `train` (and `look`), the next night, and krr's queries.
+"""What reading two weeks costs a real Prometheus: a first `train` (as `look` does one), and the queries of krr.
 
     python -m benchmarks.store_cost [--services 10] [--replicas 3] [--days 14] [--scrape 30]
 

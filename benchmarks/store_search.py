@@ -9,6 +9,7 @@ the server per query, and its largest memory before and after. A search asks at 
 from __future__ import annotations
 
 import tempfile
+import uuid
 from pathlib import Path
 
 from benchmarks.harness import command_line, numbers
@@ -30,7 +31,8 @@ def page(n_nodes: int) -> str:
     lines = []
     for number in range(n_nodes):
         node, address = f'node="n{number}"', _address(number)
-        lines.append(f'kube_node_info{{{node},internal_ip="{address}"}} 1')
+        identity = f'system_uuid="{uuid.UUID(int=number)}",provider_id="aws:///zone-a/i-{number:017x}"'
+        lines.append(f'kube_node_info{{{node},internal_ip="{address}",{identity}}} 1')
         lines += [f'kube_node_status_capacity{{{node},resource="{one}"}} 1' for one in ("cpu", "memory", "pods")]
         lines.append(f'machine_cpu_cores{{{node},instance="{address}:10250"}} 8')
         lines.append(f'node_memory_MemTotal_bytes{{instance="{address}:9100"}} 8')

@@ -30,6 +30,7 @@ _WORDS: Final = {
     "promql": 5,
     "metrics": 2,
     "tsdb": 2,
+    "query": 2,
 }
 _PLACE_POINTS: Final = 2
 _LEAST_POINTS: Final = 5

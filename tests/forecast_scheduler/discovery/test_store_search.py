@@ -12,6 +12,7 @@ from forecast_scheduler.discovery.known_nodes import KnownNodes
 from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
 from forecast_scheduler.discovery.services import services_of
 from forecast_scheduler.discovery.store_search import MOST_ASKED, Pace, Probe, search
+from tests.forecast_scheduler.discovery.fresh_layouts import FRESH
 from tests.forecast_scheduler.discovery.layouts import BESIDE, LAYOUTS, Layout, Service, listing, service
 from trainer.prometheus.http_answer import NoPrometheusApi
 
@@ -41,7 +42,7 @@ def knowing(nodes: dict[str, KnownNodes], asked: list[str]) -> Probe:
     return probe
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("layout", [*LAYOUTS, *FRESH], ids=lambda one: one.name)
 def test_the_store_of_every_layout_is_found(layout: Layout) -> None:
     asked: list[str] = []
     others = {"http://shop/prometheus:9090": NONE, "http://linkerd-viz/prometheus:9090": NONE}
