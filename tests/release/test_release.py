@@ -69,7 +69,7 @@ def test_the_launcher_of_krew_says_what_it_needs(tmp_path: Path) -> None:
 
 def test_the_shortcuts_of_k9s_are_commands_of_ours() -> None:
     plugins = yaml.safe_load((ROOT / "deploy" / "k9s" / "plugins.yaml").read_text())["plugins"]
-    assert len({one["shortCut"] for one in plugins.values()}) == len(plugins) == 3
+    assert len({one["shortCut"] for one in plugins.values()}) == len(plugins) == 4
     command = typer.main.get_command(app)
     for plugin in plugins.values():
         program, name, *rest = plugin["args"][1].partition(" 2>&1")[0].split()
