@@ -1,6 +1,6 @@
 """Time over target at the ramps: a reactive HorizontalPodAutoscaler, and the same one that knows the load ahead.
 
-    python -m benchmarks.replicas [--traces DIR] [--seeds N] [--days N] [--lead SECONDS] [--json FILE]
+    python -m benchmarks.replicas [--traces DIR] [--only NAME] [--seeds N] [--days N] [--lead SECONDS] [--json FILE]
 
 Services of real curves are scaled by the HPA controller's rule (benchmarks/hpa.py) over the last days: by their CPU
 alone (reactive), by their CPU or the load expected ahead, whichever wants more (forecast; autoscaling/replicas), and by
@@ -180,14 +180,17 @@ def play(services: Services, lead: float, ceiling: float, seed: int) -> Mapping[
     return found
 
 
-def histories(traces: Path | None, days: int) -> Iterator[tuple[str, Services]]:
-    """Yield the services of each trace by its name."""
-    yield "sample", services_of(HistoryFiles.open(SAMPLE).history(), days, None)
+def histories(traces: Path | None, days: int, only: str) -> Iterator[tuple[str, Services]]:
+    """Yield the services of each trace by its name. only: '' = of all"""
+    if only in ("", "sample"):
+        yield "sample", services_of(HistoryFiles.open(SAMPLE).history(), days, None)
     if traces is None:
         print("NOT MEASURED: ASD and Bitbrains; pass --traces DIR (data/README.md)")
         return
     with tempfile.TemporaryDirectory(prefix="replicas-") as scratch:
         for name, trace, read in (("ASD", Trace.ASD, read_asd), ("Bitbrains", Trace.BITBRAINS, read_bitbrains_cpu)):
+            if only not in ("", name):
+                continue
             build_plain(trace, traces, Path(scratch) / trace.value)
             history = HistoryFiles.open(Path(scratch) / trace.value).history()
             ends = LOADS_OF_ASD if trace is Trace.ASD else ("",)
@@ -198,6 +201,7 @@ def main() -> None:
     """Print the figures; fails where an aim is missed."""
     parser = command_line(__doc__)
     parser.add_argument("--traces", type=Path, help="directory of the public traces")
+    parser.add_argument("--only", default="", choices=("sample", "ASD", "Bitbrains"), help="this one alone")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--lead", type=float, default=ReplicaOptions().lead, help="seconds ahead")
@@ -205,7 +209,7 @@ def main() -> None:
     asked = parser.parse_args()
     found: dict[str, list[dict[str, dict[str, float]]]] = {}
     holds = True
-    for name, services in histories(asked.traces, asked.days):
+    for name, services in histories(asked.traces, asked.days, asked.only):
         n_services = len(services.by_slot)
         print(f"{name}: {n_services} services, {asked.days} days, {asked.lead / 60:g} minutes ahead")
         for seed in range(asked.seeds):

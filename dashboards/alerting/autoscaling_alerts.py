@@ -32,8 +32,8 @@ def autoscaling_alerts() -> list[Alert]:
             f"{unless('cluster', old_model(limit=USELESS_SECONDS))}{cannot_read()}",
             "30m",
             "{{ $labels.job }}: the autoscaler has had no forecast for 30 minutes",
-            "Without a model, buffers, marks and resizes are taken back. If the cluster is not seen, they "
-            "stay. Autoscalers with our metric do not scale down.",
+            "Without a model, all that was written is taken back. If the cluster is not seen, it "
+            "stays. Autoscalers with our metric do not scale down.",
             action="`/v1/status` of the scorer says why. Models that are too old have an alert: ForecastModelStale.",
         ),
         Alert(

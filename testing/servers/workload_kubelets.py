@@ -87,7 +87,7 @@ class WorkloadKubelets:
             now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
             ready = [one for type_, one in conditions.items() if type_ != "Ready"]
             ready.append({"type": "Ready", "status": "True", "lastTransitionTime": now})
-            self._writer.patch_status(pod, {"phase": "Running", "conditions": ready})
+            self._writer.patch_status(pod, {"phase": "Running", "startTime": now, "conditions": ready})
 
 
 def _app(pod: Manifest) -> str:
