@@ -124,7 +124,8 @@ class ScorerProcess:
                 )
         if not eventually(lambda: self._listens() or self.process_ended(), _START_SECONDS) or not self._listens():
             raise RuntimeError(f"the scorer did not start: {self.log[-3000:]}")
-        self.url = self._out.read_text().split()[1].rstrip(",")
+        (line,) = (line for line in self.said() if line.startswith(self._says.decode()))
+        self.url = line.split()[1].rstrip(",")
         self.http.base_url = self.url
 
     def wait_ready(self, seconds: float = 30) -> None:
