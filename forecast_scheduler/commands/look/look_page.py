@@ -13,6 +13,7 @@ from base.html_report import html_report
 from forecast_scheduler.commands.look.details import detail_tables
 from forecast_scheduler.commands.look.screen import head, help_rows, made_by, not_known_rows
 from forecast_scheduler.commands.look.several import clusters_table
+from forecast_scheduler.reports.money import cost_of_nodes, nodes_text
 from forecast_scheduler.reports.table_text import cells_of, heads_of
 from scorer.answers import Peak
 from scorer.highest_peak import bound_share, clock, share_of
@@ -79,6 +80,8 @@ def _tiles(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if (requests := figures["requests"]) is not None:
         today, then = (requests["savings"][f"cores_{when}"] for when in ("today", "recommended"))
         yield "cores requested, today and recommended", f"{today:,.0f}", f"{then:,.0f}"
+    if (money := figures["money"]) is not None and (cost := cost_of_nodes(money)) is not None:
+        yield f"a month for {nodes_text(money['nodes_with_price'])}, an estimate", "", cost
 
 
 def _bar(node: Mapping[str, Any], today: date, hot: float) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from rich.table import Table
 
 from base.errors import ForecastError, InputError
 from forecast_scheduler.commands.look.screen import opened
+from forecast_scheduler.reports.money import cost_of_nodes
 from forecast_scheduler.reports.table_format import Column, printable, table_of
 from kube.client.cluster_access import ClusterAccess
 from kube.client.kubeconfig import context_names, kubectls_own
-from scorer.load_scale import percent
+from scorer.load_scale import UNKNOWN, percent
 
 Figures = Mapping[str, Any]
 """A document of LookFigures, or of a cluster that could not be looked at: `cluster` and `error`."""
@@ -56,7 +57,8 @@ def look_at_each(
 def clusters_table(looks: Sequence[Figures]) -> Table:
     """One row for each cluster, in the order in which they were looked at."""
     title = f"{sum('error' not in one for one in looks)} of {len(looks)} clusters"
-    return opened(table_of(title, _COLUMNS, looks))
+    columns = [*_COLUMNS, *[_COST] * any(_COST.shown(one) != UNKNOWN for one in looks)]
+    return opened(table_of(title, columns, looks))
 
 
 def failure_lines(looks: Sequence[Figures]) -> Iterator[str]:
@@ -88,3 +90,4 @@ _COLUMNS = (
     Column(">cores\nrequested", _cores("today")),
     Column(">cores\nadvised", _cores("recommended")),
 )
+_COST = Column(">cost a\nmonth", _in("money", cost_of_nodes))

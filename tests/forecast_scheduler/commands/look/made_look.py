@@ -41,6 +41,7 @@ def made_look(cluster: str = "prod-east") -> dict[str, Any]:
             ]
         },
         remarks=("memory of 1 node is assumed",),
+        money={**_MONEY, "nodes": {}},
         not_computed={},
         next=(NextStep("to follow this nightly", "forecast-scheduler train --context prod-east"),),
     ).to_json()
@@ -105,7 +106,17 @@ _MOVES: dict[str, Any] = {
     "curve": [{"moves": 1, "hot": 2}],
     "budget": {"moves": 4, "nights": 1, "per_night": 7, "limit": "most", "in_one": {}},
 }
+_MONEY: dict[str, Any] = {
+    "per_month": 3_412.0,
+    "currency": "EUR",
+    "nodes_with_price": 3,
+    "nodes_without_price": 0,
+    "sources": {"settings": 3},
+    "is_estimate": True,
+    "notes": [],
+}
 _REQUESTS: dict[str, Any] = {
+    "money": {**_MONEY, "freed_per_month": 300.0},
     "savings": {
         "cores_today": 48.0,
         "cores_recommended": 30.5,

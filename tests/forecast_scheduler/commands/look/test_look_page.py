@@ -19,6 +19,7 @@ def test_the_page_of_one_cluster_has_what_the_screen_has_and_the_details() -> No
         "104 % of cpu at 20:00, bound 125 %: shop-of-a-long-name/checkout-with-payments 50 %",
         "1 move: 9 -&gt; 2 hot node half hours",
         "node-1 would be hot at 20:00",
+        "3,412 EUR a month for 3 nodes (estimate; 3 nodes by settings)",
         "14 whole local days. What to do: run train each night.",
         "forecast-scheduler train --context prod-east",
     ):
