@@ -60,6 +60,15 @@ LoseZoneOption = Annotated[
     ),
 ]
 
+PromiseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--promise",
+        metavar="DIR-or-URL",
+        help="Keep what the forecast saves with the models there: each nightly report holds it against what came.",
+    ),
+]
+
 
 def capacity(
     history: HistoryOption = None,
@@ -74,6 +83,7 @@ def capacity(
     price: PriceOption = None,
     lose_nodes: LoseNodesOption = None,
     lose_zone: LoseZoneOption = None,
+    promise: PromiseOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -125,6 +135,15 @@ def capacity(
     figures = found.to_json()
     shell.show(capacity_tables(figures), capacity_lines(figures))
     write_figures(json, figures)
+    if promise is not None:
+        from datetime import UTC, datetime
+
+        from base.object_store import open_store
+        from forecast_scheduler.commands.promised_savings import promise_of
+        from trainer.promised_saving import keep_promise
+
+        kept = keep_promise(open_store(promise), promise_of(found, datetime.now(UTC)))
+        shell.say(f"promised saving: {kept} at {promise}")
     if report is not None:
         from autoscaling.capacity.capacity_page import capacity_page
 

@@ -198,6 +198,8 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
             f"read {len(reading.days)} days, {reading.rows:,} rows"
             + (f", {reading.recorded_share:.0%} through recording rules" if reading.days else ""),
         )
+    if report.saving is not None:
+        shell.say(f"saving {report.saving.line()}")
     model = night.model
     owners, known = report.job_owners
     what = f"published {night.version}" if night.published else f"nothing new: {night.version} is in use already"

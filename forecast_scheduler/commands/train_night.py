@@ -29,6 +29,7 @@ from forecast.onnx_model import load_model
 from forecast.published_models import Registry
 from forecast_scheduler.commands.fitted_history import fit_options
 from forecast_scheduler.commands.history_directory import open_history
+from forecast_scheduler.commands.promised_savings import saving_since
 from forecast_scheduler.settings.document import Settings
 from trainer.audit.examination import account
 from trainer.history.cleaning import CleaningReport
@@ -234,6 +235,7 @@ def train_night(
             stage_seconds=stages.seconds,
             findings=night.findings,
             remarks=remarks,
+            saving=saving_since(settings, open_store(registry.url), known),
         )
     return Trained(night, report, reading, server, remarks, files, whole)
 

@@ -30,6 +30,7 @@ from trainer.run_report.learned import (
     learned_services,
     regression_conditions,
 )
+from trainer.run_report.saving import RealisedSaving
 
 
 def measured_share(history: History) -> Floats:
@@ -85,6 +86,7 @@ class RunReport:
     changes        : None = there was no model before
     findings       : what does not add up
     remarks        : of the reading, about the server
+    saving         : what came of the saving that `capacity` promised; None = nothing was promised yet
     """
 
     version: str
@@ -110,6 +112,7 @@ class RunReport:
     capacities: Capacities
     findings: tuple[ModelFinding, ...] = ()
     remarks: tuple[str, ...] = ()
+    saving: RealisedSaving | None = None
 
     @property
     def job_owners(self) -> tuple[int, int]:
@@ -155,6 +158,7 @@ class RunReport:
             },
             "findings": [one.to_json() for one in self.findings],
             "remarks": list(self.remarks),
+            "saving": self.saving.to_json() if self.saving else None,
             "forecast_from": self.first_day.isoformat(),
             "stage_seconds": dict(self.stage_seconds),
             "gate": self.gate.to_json(),
@@ -200,6 +204,7 @@ def run_report(
     stage_seconds: Mapping[str, float] | None = None,
     findings: Sequence[ModelFinding] = (),
     remarks: Sequence[str] = (),
+    saving: RealisedSaving | None = None,
 ) -> RunReport:
     """The report of a run that published `model` after `before` (None = first run).
 
@@ -229,4 +234,5 @@ def run_report(
         capacities=capacities_of(model, history),
         findings=tuple(findings),
         remarks=tuple(remarks),
+        saving=saving,
     )

@@ -17,6 +17,7 @@ from trainer.gate.gate_verdict import GateResult, GateVerdict
 from trainer.run_report.earlier_nights import Changes, IssuedScore
 from trainer.run_report.learned import LearnedService
 from trainer.run_report.report_of_run import RunReport
+from trainer.run_report.saving import NOTHING_PROMISED
 
 _SHOWN = 300
 """Lines of a list that are shown; the JSON report holds all of them."""
@@ -45,6 +46,7 @@ def run_page(report: RunReport) -> str:
         tiles=_tiles(report),
         findings=[[one.finding, one.what, one.what_to_do] for one in report.findings],
         remarks=report.remarks,
+        saving=report.saving.line() if report.saving else NOTHING_PROMISED,
         gate=[_gate_row(result) for result in report.gate.results.values()],
         issued=[_issued_row(score) for score in reversed(report.issued)],
         issued_header=["day", "lead", *(f"{r.name} loss / coverage" for r in RESOURCES)],

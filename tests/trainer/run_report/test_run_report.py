@@ -107,6 +107,7 @@ def test_what_does_not_add_up_stands_in_json_page_and_metrics(report: RunReport)
     assert document["findings"] == [
         {"finding": "not reproduced", "what": "cpu is <4> times what it was", "what_to_do": "read on"}
     ]
+    assert document["saving"] is None and "Nothing was promised yet" in run_page(report)
     assert document["remarks"] == ["no log collector"] and report.figures(None).findings == ("not reproduced",)
     page = run_page(report)
     section = page[page.index("What does not add up") : page.index("<h2>The gate")]

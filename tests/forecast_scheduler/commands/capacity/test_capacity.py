@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from autoscaling.prices.node_prices import shape_name
+from base.object_store import open_store
 from forecast_scheduler.cli import run
-from tests.forecast_scheduler.small_history import small_tables
+from tests.forecast_scheduler.small_history import LEVELS, small_tables
+from trainer.promised_saving import last_promise
 
 RULES = ["native", "live", "last_week", "forecast", "oracle"]
 
@@ -23,8 +26,13 @@ def test_the_fewest_nodes_by_rule_as_table_json_and_page(
 ) -> None:
     file, page = tmp_path / "capacity.json", tmp_path / "capacity.html"
     command = ["capacity", "--history", history, "--target", "0.001", "--seed", "2", "--days", "1"]
-    assert run([*command, "--lose-nodes", "1", "--json", str(file), "--report", str(page)]) == 0
+    group = shape_name(*(16.0 * level for level in LEVELS[:2]))
+    given = ["--price", f"{group}=0.5", "--promise", str(tmp_path / "models")]
+    assert run([*command, *given, "--lose-nodes", "1", "--json", str(file), "--report", str(page)]) == 0
     figures = json.loads(file.read_text())
+    promise = last_promise(open_store(str(tmp_path / "models")))
+    assert promise is not None and promise.nodes == figures["nodes"]["forecast"]
+    assert promise.saved_per_month == (2 - promise.nodes) * 365 == figures["money"]["saved_per_month"]["forecast"]
     assert list(figures["nodes"]) == RULES
     assert all(isinstance(nodes, int) and nodes >= 1 for nodes in figures["nodes"].values())
     assert (figures["target"], figures["recorded"], figures["seed"]) == (0.001, 2, 2)
@@ -33,7 +41,7 @@ def test_the_fewest_nodes_by_rule_as_table_json_and_page(
     assert len(figures["by_hour"]["forecast"]) == len(figures["by_hour"]["oracle"]) == 24
     said = capfd.readouterr().out
     assert "Fewest nodes with at most 0.10 %" in said and "1 nodes lost" not in said
-    assert "money: no node has a price; set prices.per_hour" in said
+    assert "money: 730 USD a month for 2 nodes (estimate; 2 nodes by --price)" in said
     assert str(page.resolve()) in said
     assert "<!doctype html>" in page.read_text().lower()
 
