@@ -1,4 +1,4 @@
-"""A release, made of a fresh clone and used as its users would: with pip, uv, Krew and k9s.
+"""A release, made of a fresh clone and used as its users would: with uv, Krew and k9s.
 
 Dependencies come from the index of this machine, krew and the schema of k9s from the module proxy.
 """
@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from testing.servers.krew.binaries import krew, validate_krew_manifest
 
 pytestmark = pytest.mark.long
 
+UV = (sys.executable, "-m", "uv")
 K9S = "github.com/derailed/k9s@v0.50.16"
 NAMES = {
     "SHA256SUMS", "forecast-scheduler-0.1.0.cdx.json", "forecast-scheduler-0.1.0.tgz", "forecast.yaml", "install.yaml",
@@ -38,6 +38,11 @@ def _run(
     return subprocess.run(
         command, cwd=cwd, env={**given, **(environment or {})}, capture_output=True, text=True, timeout=900
     )
+
+
+def _install(environment: Path, *what: str | Path) -> None:
+    done = _run(*UV, "pip", "install", "--quiet", "--python", environment, *what)
+    assert done.returncode == 0, done.stderr
 
 
 def _made(clone: Path, directory: Path) -> subprocess.CompletedProcess[str]:
@@ -70,12 +75,12 @@ def release(clone: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of programs of a fresh environment, into which pip installed the wheel."""
+    """The directory of programs of a fresh environment, into which the wheel was installed."""
     place = tmp_path_factory.mktemp("installed")
-    venv.create(place, with_pip=True)
     (wheel,) = release.glob("*.whl")
-    done = _run(place / "bin" / "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel)
-    assert done.returncode == 0, done.stderr
+    made = _run(*UV, "venv", "--quiet", "--clear", "--python", sys.executable, place)
+    assert made.returncode == 0, made.stderr
+    _install(place, "--constraint", ROOT / "constraints.txt", wheel)
     return place / "bin"
 
 
@@ -128,7 +133,7 @@ def test_it_shows_the_demo_with_a_sample_from_elsewhere(installed: Path, tmp_pat
 
 
 def test_a_real_package_of_one_of_our_names_is_found_by_the_next_start(installed: Path, tmp_path: Path) -> None:
-    assert _run(installed / "pip", "install", "--quiet", "--no-deps", "scheduler==0.8.11").returncode == 0
+    _install(installed.parent, "--no-deps", "scheduler==0.8.11")
     said = _run(installed / "forecast-scheduler", "--version", cwd=tmp_path)
     assert said.returncode == 2
     assert "/scheduler/__init__.py (of scheduler) is not the file that we installed" in said.stderr
