@@ -23,7 +23,7 @@ HOURS = slice(4, 10)  # 02:00 to 05:00
 
 
 def history_of_jobs() -> History:
-    """Five services that are always there, and seven Job owners."""
+    """Five services that are always there, and seven Job owners, whose pods request a tenth of a core or byte."""
     history = synthetic_history(n_services=12)
     wider = [(start, seconds) for start, seconds in nights(range(28)) for _ in range(2 if start < 25 * DAY else 8)]
     for service, name, runs in (
@@ -35,7 +35,9 @@ def history_of_jobs() -> History:
         (MIDNIGHT, "midnight", [*nights(range(27), hour=23), *nights([27], hour=23, seconds=HOUR)]),
     ):
         history = with_runs(history, service, runs, owner=ServiceKey("shop", "CronJob", name), usage=float(service))
-    return with_runs(history, ONCE, nights([27]), owner=ServiceKey("shop", "Job", "once"), usage=float(ONCE))
+    history = with_runs(history, ONCE, nights([27]), owner=ServiceKey("shop", "Job", "once"), usage=float(ONCE))
+    requests = np.where(np.arange(12)[:, None, None] < NIGHT, history.daily_requests, 0.1)
+    return replace(history, daily_requests=requests)
 
 
 @lru_cache(maxsize=1)
@@ -88,11 +90,7 @@ def test_errors_of_an_owner_of_one_night_are_no_multiple_of_its_load() -> None:
 
 def test_job_owners_do_not_change_what_is_known_of_requests() -> None:
     """A Deployment that is new borrows from services, not from jobs that run at night."""
-    history = history_of_jobs()
-    requests = np.where(np.arange(12)[:, None, None] < NIGHT, history.daily_requests, 0.1)
-    history = replace(history, daily_requests=requests)
-    services = synthetic_history(n_services=NIGHT)
-    with_jobs, without = (fit(h).request_ratio[CPU] for h in (history, services))
+    with_jobs, without = (found.request_ratio[CPU] for found in (model(), fit(synthetic_history(n_services=NIGHT))))
     np.testing.assert_allclose(with_jobs[: DayType.HOLIDAY].max(), without[: DayType.HOLIDAY].max(), rtol=0.05)
 
 

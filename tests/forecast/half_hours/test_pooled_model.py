@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -11,10 +13,32 @@ from tests.forecast.half_hours.series import alike, days_from_monday, noisy
 N_SERIES, N_DAYS, NOISE = 60, 29, 0.2
 
 
+NEVER_USED, NOTHING_RECENT, ONE_RECENT_DAY, YOUNG = 3, 4, 5, 0
+
+
+@cache
 def tomorrow(n_days: int = N_DAYS) -> np.ndarray:
     """Quantiles of the day after the first `n_days` - 1, (n_series, 48, n_levels)."""
+    return learned_anew(n_days)
+
+
+def learned_anew(n_days: int) -> np.ndarray:
     usage, days = noisy(N_SERIES, n_days, noise=NOISE), days_from_monday(n_days)
     found = quantiles_after(usage[:, :-1], days.take(slice(-1)), days.take(slice(n_days - 1, None)), alike(N_SERIES))
+    assert found is not None
+    return found
+
+
+@cache
+def with_gaps() -> np.ndarray:
+    """Quantiles after a history of which the series above and one morning of all are not measured, or not used."""
+    n_days = N_DAYS + 7
+    usage, days = noisy(N_SERIES, n_days), days_from_monday(n_days)
+    usage[NEVER_USED] = 0.0
+    usage[NOTHING_RECENT, -28:], usage[ONE_RECENT_DAY, -27:] = np.nan, np.nan
+    usage[:, 27, 10:20] = np.nan
+    usage[YOUNG, :19] = np.nan
+    found = quantiles_after(usage, days, days_from_monday(n_days + 1).take(slice(n_days, None)), alike(N_SERIES))
     assert found is not None
     return found
 
@@ -48,29 +72,16 @@ def test_quantiles_ascend_and_nothing_is_below_zero() -> None:
 
 
 def test_what_was_never_used_stays_unused() -> None:
-    usage, days = noisy(N_SERIES, N_DAYS), days_from_monday(N_DAYS)
-    usage[3] = 0.0
-    found = quantiles_after(usage, days, days_from_monday(N_DAYS + 1).take(slice(N_DAYS, None)), alike(N_SERIES))
-    assert found is not None
-    assert (found[3] == 0).all() and (found[4] > 0).any()
+    assert (with_gaps()[NEVER_USED] == 0).all() and (with_gaps()[NEVER_USED - 1] > 0).any()
 
 
 def test_a_series_without_a_recent_past_is_not_forecast() -> None:
-    usage, days = noisy(N_SERIES, N_DAYS + 7), days_from_monday(N_DAYS + 7)
-    usage[3, -28:], usage[4, -27:] = np.nan, np.nan
-    target = days_from_monday(N_DAYS + 8).take(slice(N_DAYS + 7, None))
-    found = quantiles_after(usage, days, target, alike(N_SERIES))
-    assert found is not None
-    assert np.isnan(found[3]).all() and (found[4] > 0).any() and np.isfinite(np.delete(found, 3, axis=0)).all()
+    assert np.isnan(with_gaps()[NOTHING_RECENT]).all() and (with_gaps()[ONE_RECENT_DAY] > 0).any()
 
 
 def test_gaps_are_no_usage_that_was_measured() -> None:
-    usage, days = noisy(N_SERIES, N_DAYS), days_from_monday(N_DAYS)
-    usage[:, 20, 10:20] = np.nan
-    usage[0, :12] = np.nan
-    found = quantiles_after(usage, days, days_from_monday(N_DAYS + 1).take(slice(N_DAYS, None)), alike(N_SERIES))
-    assert found is not None
-    assert np.isfinite(found).all() and (found[0, :, -1] > 0).all()
+    assert np.isfinite(np.delete(with_gaps(), NOTHING_RECENT, axis=0)).all()
+    assert (with_gaps()[YOUNG, :, -1] > 0).all()
 
 
 @pytest.mark.parametrize(("n_days", "is_enough"), [(6, False), (7, True), (10, True)])
@@ -86,4 +97,4 @@ def test_a_few_series_of_a_week_are_too_little_to_learn_from() -> None:
 
 
 def test_learning_twice_gives_the_same() -> None:
-    np.testing.assert_array_equal(tomorrow(), tomorrow())
+    np.testing.assert_array_equal(tomorrow(), learned_anew(N_DAYS))
