@@ -10,18 +10,18 @@ import pytest
 
 from base.errors import InputError, NotEnoughHistory
 from forecast.backtest import OURS, Backtest, backtest, origin_days, scored_series
-from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import CPU
+from testing.fitted_models import fitted
 from tests.synthetic import synthetic_history
 
 
 @dataclass
 class Fitted:
-    """Fits, and keeps the models by the number of days that each of them knows.
+    """Gives models, and keeps them by the number of days that each of them knows.
 
-    A history that was fitted already, to the last bit and after the same model, is not fitted again: it takes seconds.
+    A history that was fitted already, to the last bit and after the same model, is not fitted again.
     """
 
     models: dict[int, PeakModel] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Fitted:
     def __call__(self, history: History, previous: PeakModel | None) -> PeakModel:
         told = str(joblib.hash(history)), id(previous)  # models in `known` live on, so that no other one has their id
         if told not in self.known:
-            self.known[told] = fit(history, previous=previous)
+            self.known[told] = fitted(history, previous=previous)
         self.models[history.n_days] = model = self.known[told]
         return model
 
@@ -76,10 +76,10 @@ def test_the_report_has_the_agreed_layout_and_beats_yesterday(scored: tuple[Back
 
 
 def test_what_is_scored_is_the_artefact_the_scorer_reads(scored: tuple[Backtest, Fitted]) -> None:
-    honest, fitted = scored
+    honest, fits = scored
 
     def perturbed(known: History, previous: PeakModel | None) -> PeakModel:
-        model = fitted.models[known.n_days]
+        model = fits.models[known.n_days]
         return replace(model, usage_dated=model.usage_dated * np.float32(0.5))
 
     wrong = backtest(three_weeks(), perturbed)
