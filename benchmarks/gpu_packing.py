@@ -29,10 +29,10 @@ import numpy as np
 from base.arrays import Floats
 from benchmarks.gpu_packing_cluster import Cluster, allocation_at
 from benchmarks.gpu_packing_policies import PUBLISHED, by
-from benchmarks.gpu_packing_trace import Trace, arrivals, cards_full_at, find_traces, known_mix, read_trace
+from benchmarks.gpu_packing_trace import Trace, arrivals, cards_full_at, find_traces, known_mix, mix_of, read_trace
 from profiles.gpu.fragmentation.live_mix import rounded
 from profiles.gpu.fragmentation.packing_cost import Packing
-from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix, mix_of
+from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 
 OURS: Final = ("known", "live")
 FIRST_SEED: Final = 42

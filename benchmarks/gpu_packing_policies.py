@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from base.arrays import Floats, Ints
-from profiles.gpu.fragmentation.fragmentation_gradient import GradientDescent
+from benchmarks.gpu_packing_gradient import GradientDescent
 from profiles.gpu.fragmentation.idle_of_nodes import NodeStates
 from profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape, ShapeMix
 

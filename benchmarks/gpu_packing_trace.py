@@ -11,7 +11,7 @@ Files expected in the directory that --traces names, or in its subdirectory open
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,7 @@ import pandas as pd
 
 from base.arrays import Ints
 from profiles.gpu.fragmentation.idle_of_nodes import NodeStates
-from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix, mix_of
+from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 from profiles.gpu.fragmentation.remainder_value import prices_of_pieces
 
 TUNING: Final = 1.3
@@ -122,6 +122,27 @@ def arrivals(pods: Sequence[PodShape], capacity_milli: int, rng: np.random.Gener
             return order
         asked += pod.asked_milli
         order.append(pod)
+
+
+def mix_of(amounts: Mapping[PodShape, float] | Iterable[PodShape], *, coverage: float = 1.0) -> ShapeMix:
+    """The commonest shapes that together make up `coverage` (0 to 1) of the amounts, or of the pods.
+
+    The published simulator keeps 0.95 (pkg/utils/frag.go, GetTypicalPods): shapes by falling count, until what they
+    sum to is reached, and their weights made to sum to 1 again.
+    """
+    if not isinstance(amounts, Mapping):
+        counts: dict[PodShape, float] = {}
+        for shape in amounts:
+            counts[shape] = counts.get(shape, 0.0) + 1.0
+        amounts = counts
+    ordered = sorted(amounts.items(), key=lambda entry: (entry[1], entry[0].order()), reverse=True)
+    enough, seen, n_kept = coverage * sum(amounts.values()), 0.0, 0
+    while n_kept < len(ordered) and seen < enough:
+        seen += ordered[n_kept][1]
+        n_kept += 1
+    kept = ordered[:n_kept]
+    weight = np.array([amount for _, amount in kept], dtype=np.float64)
+    return ShapeMix(tuple(shape for shape, _ in kept), weight / seen if seen > 0 else weight)
 
 
 def known_mix(pods: Sequence[PodShape], coverage: float = KNOWN_COVERAGE) -> ShapeMix:

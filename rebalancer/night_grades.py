@@ -28,11 +28,6 @@ class Verdict(Enum):
     NO_MOVES = "no-moves"
     UNKNOWN = "unknown"
 
-    @property
-    def is_grade(self) -> bool:
-        """Whether the night could be graded."""
-        return self in (Verdict.GOOD, Verdict.BAD)
-
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:

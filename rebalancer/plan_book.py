@@ -188,12 +188,8 @@ class PlanBook:
                     night, RebalanceMode(plan.spec.configured or plan.spec.mode), RebalanceMode(plan.spec.mode), verdict
                 )
 
-    def due_for_grade(self, now: datetime) -> RebalancePlan | None:
-        """Return a plan of a night that has been lived through and is not graded."""
-        return next(self.all_due_for_grade(now), None)
-
     def all_due_for_grade(self, now: datetime) -> Iterator[RebalancePlan]:
-        """Yield all of them, the oldest first."""
+        """Yield the plans of nights that have been lived through and are not graded, the oldest first."""
         for plan in self.plans:
             if plan.status.grade is not None or _night_of(plan) is None:
                 continue

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
@@ -75,10 +74,6 @@ class OwnerWish:
     hours: LocalHours | None = None
     by_surge: bool = False
     freed_by: str = ""
-
-    def allows_at(self, local: datetime) -> bool:
-        """Whether a move may start at this wall-clock time in the cluster's zone."""
-        return self.wish is not Wish.NEVER and (self.hours is None or self.hours.contains(local))
 
 
 _NOTHING: Final = OwnerWish(Wish.ALLOWED, "")

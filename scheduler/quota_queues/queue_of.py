@@ -153,8 +153,3 @@ class _Selecting:
 def lane_of(flow: str) -> str:
     """Name of the queue that a flow is of; of pods of no queue, the flow."""
     return flow.partition("/")[0]
-
-
-def owner_in(flow: str) -> str:
-    """Name of the owner; '' where the flow is that of a whole queue."""
-    return flow.partition("/")[2]

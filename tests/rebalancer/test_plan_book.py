@@ -68,11 +68,11 @@ def test_a_night_is_due_for_its_grade_an_hour_after_its_day_and_for_three_days()
     plan = _plan(date(2026, 3, 1))
     book = PlanBook.of([plan], BERLIN)
     end = plan.spec.created_at + timedelta(hours=24)
-    assert book.due_for_grade(end) is None
-    assert book.due_for_grade(end + timedelta(hours=1)) == plan
-    assert book.due_for_grade(end + timedelta(days=4)) is None
+    assert list(book.all_due_for_grade(end)) == []
+    assert list(book.all_due_for_grade(end + timedelta(hours=1))) == [plan]
+    assert list(book.all_due_for_grade(end + timedelta(days=4))) == []
     graded = _plan(date(2026, 3, 1), grade=PlanGrade(predicted=1.0, realised=1.0, at=end, verdict="good"))
-    assert PlanBook.of([graded], BERLIN).due_for_grade(end + timedelta(hours=1)) is None
+    assert list(PlanBook.of([graded], BERLIN).all_due_for_grade(end + timedelta(hours=1))) == []
 
 
 def test_nights_are_read_with_what_was_set_and_what_was_done() -> None:
@@ -201,4 +201,4 @@ def test_a_service_has_one_budget_for_the_night_and_for_the_unforeseen() -> None
 
 def test_a_plan_of_no_night_is_no_night_and_is_not_graded() -> None:
     book = PlanBook.of([_plan(date(2026, 3, 1), name="night-soon")], BERLIN)
-    assert list(book.nights()) == [] and book.due_for_grade(datetime(2026, 3, 2, 4, tzinfo=UTC)) is None
+    assert list(book.nights()) == [] and list(book.all_due_for_grade(datetime(2026, 3, 2, 4, tzinfo=UTC))) == []

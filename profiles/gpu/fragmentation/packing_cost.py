@@ -10,7 +10,7 @@ is of most use. (What the pod itself is worth is the same wherever it goes, so i
 remainder_value.py: of places as good, those are taken where the mix loses least of what the cluster has little of, such
 as cards of a model that many ask for by name. m runs over the shapes of the mix, p_m is its weight.
 
-FGD (fragmentation_gradient.py) asks whether one more pod of each shape fits on the node. This asks how many, so that
+FGD (benchmarks/gpu_packing_gradient.py) asks whether one more pod of each shape fits on the node. This asks how many:
 cores left without cards, and cards without cores, are seen long before the last of them.
 """
 

@@ -5,12 +5,10 @@ The shape of a pod: what fragmentation asks of it. Card types that it names beco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-
-import numpy as np
 
 from base.arrays import Floats
 from cluster.tables.columns import whole_units
@@ -67,27 +65,6 @@ class ShapeMix:
     def __post_init__(self) -> None:
         if self.weight.shape != (len(self.shapes),):
             raise ValueError(f"{len(self.shapes)} shapes need as many weights; got an array of {self.weight.shape}")
-
-
-def mix_of(amounts: Mapping[PodShape, float] | Iterable[PodShape], *, coverage: float = 1.0) -> ShapeMix:
-    """The commonest shapes that together make up `coverage` (0 to 1) of the amounts, or of the pods.
-
-    The published simulator keeps 0.95 (pkg/utils/frag.go, GetTypicalPods): shapes by falling count, until what they
-    sum to is reached, and their weights made to sum to 1 again.
-    """
-    if not isinstance(amounts, Mapping):
-        counts: dict[PodShape, float] = {}
-        for shape in amounts:
-            counts[shape] = counts.get(shape, 0.0) + 1.0
-        amounts = counts
-    ordered = sorted(amounts.items(), key=lambda entry: (entry[1], entry[0].order()), reverse=True)
-    enough, seen, n_kept = coverage * sum(amounts.values()), 0.0, 0
-    while n_kept < len(ordered) and seen < enough:
-        seen += ordered[n_kept][1]
-        n_kept += 1
-    kept = ordered[:n_kept]
-    weight = np.array([amount for _, amount in kept], dtype=np.float64)
-    return ShapeMix(tuple(shape for shape, _ in kept), weight / seen if seen > 0 else weight)
 
 
 class PodShapes:

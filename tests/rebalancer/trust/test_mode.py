@@ -97,7 +97,7 @@ def test_it_never_moves_when_the_last_graded_nights_were_bad(
 ) -> None:
     options = with_constants(TrustOptions(), bad_nights=bad_nights, return_after=return_after)
     records = lived(verdicts, options)
-    graded = [one for one in records if one.verdict is not None and one.verdict.is_grade]
+    graded = [one for one in records if one.verdict in (Verdict.GOOD, Verdict.BAD)]
     last = graded[-bad_nights:]
     if len(last) == bad_nights and all(one.verdict is Verdict.BAD for one in last):
         assert mode_from(records, RebalanceMode.ON, options).mode is RebalanceMode.SHADOW

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
-from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of, owner_in
+from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of
 from scheduler.quota_queues.quota_queue_settings import DEFAULT_QUEUE, Order, PodQueue, all_queues
 from tests.scheduler.quota_queues.queue_pods import PROFILES, a_job_pod
 
@@ -42,8 +42,8 @@ def test_owners_have_flows_of_their_own_where_the_queue_is_shared_among_them() -
     queue_of = QueueOf(QUEUES, PROFILES)
     assert queue_of.flow_of(QueueOwner("teams", "red")) == "teams/red"
     assert queue_of.flow_of(QueueOwner("night", "lab")) == "night/"
-    assert (lane_of("teams/red"), owner_in("teams/red")) == ("teams", "red")
-    assert (lane_of("online"), owner_in("online")) == ("online", "")
+    assert lane_of("teams/red") == "teams"
+    assert lane_of("online") == "online"
 
 
 def test_labels_by_the_thousand_make_no_thousand_owners() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from benchmarks.gpu_packing_gradient import GradientDescent, growth_by_card, growth_of_whole
 from profiles.gpu.fragmentation.fragmentation import MixColumns
-from profiles.gpu.fragmentation.fragmentation_gradient import GradientDescent, growth_by_card, growth_of_whole
 from profiles.gpu.fragmentation.idle_of_nodes import fits
 from profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 from tests.profiles.gpu.fragmentation import cases

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiles.gpu.fragmentation.pod_shapes import PodShape, mix_of
+from benchmarks.gpu_packing_trace import mix_of
+from profiles.gpu.fragmentation.pod_shapes import PodShape
 
 SMALL, BIG, RARE = PodShape(1000, 0, 1, 250), PodShape(8000, 0, 1, 1000), PodShape(2000, 0, 8, 1000)
 

@@ -3,11 +3,12 @@
     growth = F(node with the pod) - F(node) = usable(node) - usable(node with the pod) - what the pod asks for
     points = floor(100 * sigmoid(-growth / 1000))                                       0 to 100, cost = -points
 
-Source: Weng et al. 2023 (see fragmentation.py), and its simulator, pkg/simulator/plugin/fgd_score.go. The whole points
-are part of it: they leave many nodes equal, of which the first is taken, so that nodes fill up one after the other.
+Source: Weng et al. 2023 (see profiles/gpu/fragmentation/fragmentation.py), and its simulator,
+pkg/simulator/plugin/fgd_score.go. The whole points are part of it: they leave many nodes equal, of which the first is
+taken, so that nodes fill up one after the other.
 With the growth itself as cost about a twentieth less of the cards of the published trace is allocated.
 
-packing_cost.py does better; this is what it is measured by.
+profiles/gpu/fragmentation/packing_cost.py does better; this is what it is measured by.
 """
 
 from __future__ import annotations
