@@ -108,7 +108,8 @@ def _check_recent(last: date, today: date) -> None:
     if today - last > timedelta(days=_STALE_DAYS):
         raise InputError(
             f"the newest whole day of data is {last}, {(today - last).days} days ago: Prometheus has stopped "
-            "scraping kube-state-metrics or cAdvisor, or forgot it; mend that first, the last model stays in use"
+            "scraping kube-state-metrics or cAdvisor, or forgot it, or `look --record` has ended; mend that first, the "
+            "last model stays in use"
         )
 
 

@@ -45,6 +45,7 @@ from trainer.prometheus.metrics_store import MetricsStore
 from trainer.prometheus.prometheus_settings import PrometheusOptions
 from trainer.run_lease import Check, hold_lease
 from trainer.run_report.report_of_run import RunReport, run_report
+from trainer.sampling.journal import is_recorded
 
 if TYPE_CHECKING:
     from trainer.prometheus.prometheus_source import PrometheusSource
@@ -164,6 +165,7 @@ def train_night(
         MovedServices.read(settings.moved)
     if options.foundation_model is not None:
         load_model(options.foundation_model)
+    is_live = store is not None or is_recorded(history)
     if store is not None:
         source, own = open_source(settings.prometheus, store), OwnHistory(history)
         own.check_growable()
@@ -211,7 +213,7 @@ def train_night(
                 known,
                 registry,
                 now=now,
-                live=store is not None,
+                live=is_live,
                 options=options,
                 force=force,
                 findings=findings,
@@ -227,7 +229,7 @@ def train_night(
             model=night.model,
             before=night.previous,
             history=known,
-            issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=store is not None),
+            issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=is_live),
             gate=night.gate,
             cleaning=CleaningReport(counts),
             cut=files.cut,

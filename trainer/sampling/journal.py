@@ -145,6 +145,11 @@ def days_of_journals(history: Path) -> Iterator[date]:
             continue
 
 
+def is_recorded(history: str) -> bool:
+    """Whether a recorder is filling this directory, or ended on a day that it has not closed: it is to be recent."""
+    return "://" not in history and any(days_of_journals(Path(history)))
+
+
 def _frame(record: Record) -> bytes:
     body = msgspec.msgpack.encode(record)
     return _HEAD.pack(len(body), zlib.crc32(body)) + body
