@@ -38,10 +38,12 @@ class Played:
 
     replicas : pods that exist, ready or not
     ready    : pods that take load
+    most_ahead : largest part of all load that pods could take which `foreseen` adds to what the load of now needs
     """
 
     replicas: Ints
     ready: Ints
+    most_ahead: float
 
 
 def play_hpa(
@@ -73,6 +75,7 @@ def play_hpa(
     wishes = np.tile(ready, (_STABILISATION_STEPS, 1))
     held = np.zeros((_HELD_TURNS, n_services), dtype=np.int64)
     least: Ints = np.broadcast_to(np.asarray(minimum, dtype=np.int64), (n_services,))
+    most_ahead = 0.0
     replicas_at, ready_at = np.zeros((2, n_services, n_steps), dtype=np.int64)
     for step in range(n_steps):
         here = step % ring.shape[1]
@@ -87,6 +90,9 @@ def play_hpa(
         if foreseen is not None and step % _TURN_STEPS == 0:
             held[step // _TURN_STEPS % _HELD_TURNS] = _more(foreseen, step, target, current, tolerance)
             least = np.clip(held.max(axis=0), minimum, maximum)
+            by_now = external_replicas(foreseen.now[:, step] / target, current, up=tolerance, down=tolerance)
+            added = np.maximum(least - np.maximum(by_now, minimum), 0) @ target
+            most_ahead = max(most_ahead, float(added / (current @ target)))
         wish = np.clip(wish, least, maximum)
         wishes[step % _STABILISATION_STEPS] = wish
         upwards = np.minimum(wish, np.maximum(2 * current, current + _POD_STEP))
@@ -103,7 +109,7 @@ def play_hpa(
             ready[service] -= gone
         replicas_at[:, step] = ready + ring.sum(axis=1)
         ready_at[:, step] = ready
-    return Played(replicas_at, ready_at)
+    return Played(replicas_at, ready_at, most_ahead)
 
 
 def _by_resource(needed: Floats, ready: Ints, waiting: Ints, tolerance: float) -> Ints:

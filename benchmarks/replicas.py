@@ -70,12 +70,14 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """replica_hours; over, above: share of the time of all services at ramps; always_over: at any time."""
+    """replica_hours; over, above: share of the time of all services at ramps; always_over: at any time; most_ahead: of
+    Played."""
 
     replica_hours: float
     over: float
     above: float
     always_over: float
+    most_ahead: float
 
 
 def services_of(history: History, days: int, fine: Curves | None, ends: tuple[str, ...] = ("",)) -> Services:
@@ -164,6 +166,7 @@ def play(services: Services, lead: float, ceiling: float, seed: int) -> Mapping[
             over=float((filled > 1 + TOLERANCE)[ramp].mean()),
             above=float((filled > 1)[ramp].mean()),
             always_over=float((filled > 1 + TOLERANCE).mean()),
+            most_ahead=played.most_ahead,
         )
 
     def reactive(share: float) -> Outcome:
@@ -229,7 +232,7 @@ def print_cell(seed: int, played: Mapping[str, Outcome]) -> bool:
         print(
             f"  seed {seed}, {rule:<10} {one.replica_hours:9.0f} replica-hours ({cost:.3f}), at ramps over "
             f"{one.over:6.2%} ({_less(base.over, one.over)}), above {one.above:6.2%} ({_less(base.above, one.above)}); "
-            f"over at any time {one.always_over:.2%}"
+            f"over at any time {one.always_over:.2%}, ahead at most {one.most_ahead:.0%}"
         )
     less, more = 1 - ours.over / base.over, ours.replica_hours / base.replica_hours
     print(
