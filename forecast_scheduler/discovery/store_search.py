@@ -48,7 +48,7 @@ class Pace:
 
 
 PACE: Final = Pace(in_all=12.0, between=1.0, for_better=3.0)
-"""A store names 5,000 nodes in half a second; a service that starts and waits much longer is restarted by its probe."""
+"""A store names 5,000 nodes in a second; a service that starts and waits much longer is restarted by its probe."""
 
 _Answer: TypeAlias = "tuple[str, KnownNodes] | ForecastError"
 
