@@ -45,11 +45,6 @@ def money_lines(money: Mapping[str, Any], *more: str) -> Iterator[str]:
     yield from map(printable, money["notes"])
 
 
-def cost_of_nodes(money: Mapping[str, Any]) -> str | None:
-    """What all nodes with a price cost a month; None = there are none."""
-    return amount_of_money(money["per_month"], money["currency"]) if money["nodes_with_price"] else None
-
-
 def capacity_money_lines(figures: Mapping[str, Any]) -> Iterator[str]:
     """What the nodes that the forecast needs cost less than the recorded ones. figures: of `capacity --json`"""
     if (money := figures["money"]) is not None:

@@ -13,7 +13,7 @@ from base.html_report import html_report
 from forecast_scheduler.commands.look.details import detail_tables
 from forecast_scheduler.commands.look.screen import head, help_rows, made_by, not_known_rows
 from forecast_scheduler.commands.look.several import clusters_table
-from forecast_scheduler.reports.money import cost_of_nodes, nodes_text
+from forecast_scheduler.reports.money import amount_of_money, nodes_text
 from forecast_scheduler.reports.table_text import cells_of, heads_of
 from scorer.answers import Peak
 from scorer.highest_peak import bound_share, clock, share_of
@@ -68,9 +68,11 @@ def _tiles(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Title, what is today ('' = nothing to compare with), and what would be."""
     if (nodes := figures["nodes"]) is not None:
         yield f"nodes over {percent(nodes['hot_share'])} tonight", "", f"{nodes['hot_tonight']} of {nodes['n_nodes']}"
+    if (moves := figures["moves"]) is not None:
+        yield "hot node half hours, before and after the moves", str(moves["hot_before"]), str(moves["hot_after"])
     if (placing := figures["placing"]) is not None:
         native, ours = (percent(placing["rules"][rule]["hot_share"], digits=2) for rule in ("native", "forecast"))
-        yield "hot node half hours, placed by requests and by the forecast", native, ours
+        yield "share of hot half hours, placed by requests and by the forecast", native, ours
     if (capacity := figures["capacity"]) is not None and capacity["nodes"]["forecast"] is not None:
         yield (
             "nodes, recorded and needed with the forecast",
@@ -80,7 +82,8 @@ def _tiles(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if (requests := figures["requests"]) is not None:
         today, then = (requests["savings"][f"cores_{when}"] for when in ("today", "recommended"))
         yield "cores requested, today and recommended", f"{today:,.0f}", f"{then:,.0f}"
-    if (money := figures["money"]) is not None and (cost := cost_of_nodes(money)) is not None:
+    if (money := figures["money"]) is not None and money["nodes_with_price"]:
+        cost = amount_of_money(money["per_month"], money["currency"])
         yield f"a month for {nodes_text(money['nodes_with_price'])}, an estimate", "", cost
 
 

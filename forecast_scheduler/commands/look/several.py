@@ -12,7 +12,6 @@ from rich.table import Table
 
 from base.errors import ForecastError, InputError
 from forecast_scheduler.commands.look.screen import opened
-from forecast_scheduler.reports.money import cost_of_nodes
 from forecast_scheduler.reports.table_format import Column, printable, table_of
 from kube.client.cluster_access import ClusterAccess
 from kube.client.kubeconfig import context_names, kubectls_own
@@ -57,8 +56,9 @@ def look_at_each(
 def clusters_table(looks: Sequence[Figures]) -> Table:
     """One row for each cluster, in the order in which they were looked at."""
     title = f"{sum('error' not in one for one in looks)} of {len(looks)} clusters"
-    columns = [*_COLUMNS, *[_COST] * any(_COST.shown(one) != UNKNOWN for one in looks)]
-    return opened(table_of(title, columns, looks))
+    currencies = {one["money"]["currency"] for one in looks if _cost(one) is not None}
+    costs = [Column(f">{currency} a\nmonth", _cost, _whole) for currency in sorted(currencies)]
+    return opened(table_of(title, [*_COLUMNS, *costs], looks))
 
 
 def failure_lines(looks: Sequence[Figures]) -> Iterator[str]:
@@ -81,13 +81,16 @@ def _cores(when: str) -> Callable[[Figures], object]:
 
 _COLUMNS = (
     Column("cluster"),
-    Column(">pods", _in("nodes", lambda found: found["n_pods"])),
     Column(">nodes", _in("nodes", lambda found: found["n_nodes"])),
     Column(">nodes\nneeded", _in("capacity", lambda found: found["nodes"]["forecast"])),
     Column(">hot\ntonight", _in("nodes", lambda found: found["hot_tonight"])),
     Column(">hot half\nhours", _hot_share("native")),
     Column(">by the\nforecast", _hot_share("forecast")),
-    Column(">cores\nrequested", _cores("today")),
+    Column(">cores\nasked", _cores("today")),
     Column(">cores\nadvised", _cores("recommended")),
 )
-_COST = Column(">cost a\nmonth", _in("money", cost_of_nodes))
+_cost = _in("money", lambda found: found["per_month"] if found["nodes_with_price"] else None)
+
+
+def _whole(cost: float | None) -> str:
+    return UNKNOWN if cost is None else f"{cost:,.0f}"
