@@ -49,8 +49,10 @@ def read_node_prices(
     if options.opencost is not None:
         try:
             sources.append(_opencost((connect or _over_http)(options.opencost)))
-        except (ServiceUnavailable, NotOpenCost) as error:
-            notes.append(f"prices: OpenCost at {options.opencost} is left out: {error}")
+        except ServiceUnavailable as error:
+            notes.append(f"prices: left out, {error}")
+        except NotOpenCost as error:
+            notes.append(f"prices: left out, {options.opencost}: {error}")
     if options.list_prices and options.currency == LIST_CURRENCY:
         sources.append(ListPrices(shipped_table()))
     elif options.list_prices:
