@@ -68,11 +68,11 @@ def look_money_lines(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _freed(money: Mapping[str, Any]) -> Iterator[str]:
     if (freed := money["freed_per_month"]) is not None:
-        what = "lower requests free" if freed >= 0 else "higher requests take"
-        yield (
-            f"{what} {monthly(abs(freed), money)} of these nodes, by cores and memory: room for other pods, and no "
-            "cash until nodes go"
-        )
+        worth = f"{monthly(abs(freed), money)} of these nodes, by cores and memory"
+        if freed >= 0:
+            yield f"lower requests free {worth}: room for other pods, and no cash until nodes go"
+        else:
+            yield f"higher requests take {worth}: room that other pods could have, and no cost until nodes are added"
 
 
 def _saved(figures: Mapping[str, Any], money: Mapping[str, Any]) -> Iterator[str]:
