@@ -144,7 +144,7 @@ def snapshot(tables: LiveTables, n_slots: int) -> TablesCopy | None:
             profile=column.reshape(-1),
             services=services,
             service=service,
-            requests=np.array([state.request_vector(pod) for pod in pods]).reshape(len(pods), -1),
+            requests=np.array([state.request_vector(pod) for pod in pods]).reshape(len(pods), len(state.kinds)),
             widen=tables.widen(horizon),
         )
 

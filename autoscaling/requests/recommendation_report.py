@@ -71,6 +71,8 @@ def savings_of(use: PodUseOfService, found: Sequence[Recommendation]) -> Savings
 def _fit(pods: Floats, requests: Floats, allocatable: Floats) -> float:
     """How many pods in this proportion fit, as if all nodes were one: an upper limit. Infinite = nothing is asked."""
     asked = pods @ requests
+    if not asked.any():
+        return math.inf
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.where(asked > 0, allocatable / asked, np.inf)
     return float(pods.sum() * times.min())

@@ -27,8 +27,8 @@ from rich.text import Text
 import base.progress
 from forecast_scheduler.reports.table_format import short_duration
 
-_FIRST_ESTIMATE: Final = 3.0
-"""Seconds of a stage before which its pace says nothing."""
+_FIRST_ESTIMATE: Final = 0.1
+"""Share of a stage before which its pace says nothing."""
 
 
 @contextmanager
@@ -46,7 +46,7 @@ class _TimeLeft(ProgressColumn):
     """How long a stage will take, if the rest goes as fast as what is done."""
 
     def render(self, task: Task) -> Text:
-        if not task.completed or not task.total or task.elapsed is None or task.elapsed < _FIRST_ESTIMATE:
+        if not task.total or task.completed < _FIRST_ESTIMATE * task.total or not task.elapsed:
             return Text()
         return Text(f"about {short_duration(task.elapsed * (task.total / task.completed - 1))} left")
 

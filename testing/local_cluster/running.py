@@ -116,6 +116,7 @@ class LocalCluster:
     """Context manager; up when it is entered, gone afterwards but for what others wrote into `directory`.
 
     days       : of history; store: which one there is; second: whether there is a second cluster
+    copies     : of the sample, which together are the cluster
     kubeconfig : of an administrator; with a second cluster the contexts CLUSTERS, the current one first
     found_at   : namespace/name:port of the store's Service, "" = there is none
     settings   : for all commands of forecast-scheduler
@@ -131,8 +132,10 @@ class LocalCluster:
         ports: Ports,
         store: Store = Store.PROMETHEUS,
         second: bool = False,
+        copies: int = 1,
     ) -> None:
         self.directory, self._days, self.ports, self._store = directory, days, ports, store
+        self._copies = copies
         self.kubeconfig, self.settings = directory / "kubeconfig", directory / "settings.yaml"
         self.clusters = CLUSTERS if second else ("",)
         self.prometheus_url, self.found_at = ports.url("prometheus"), ""
@@ -166,7 +169,7 @@ class LocalCluster:
 
     def _start(self, stack: ExitStack) -> None:
         now = time.time()
-        sample = read_sample(datetime.fromtimestamp(now, UTC).date(), self._days)
+        sample = read_sample(datetime.fromtimestamp(now, UTC).date(), self._days).times(self._copies)
         samples = dict(zip(self.clusters, (sample, sample.part(_SECOND_EVERY)), strict=False))
         fed = [self._fed(name, of, now, stack) for name, of in samples.items()]
         rules = [_RULES / name for name in ("peaks.yaml", "alerts.yaml")]

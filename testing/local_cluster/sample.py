@@ -93,6 +93,17 @@ class Sample:
         names = {node.name for node in nodes}
         return replace(self, nodes=nodes, pods=tuple(pod for pod in self.pods if pod.node in names))
 
+    def times(self, copies: int) -> Sample:
+        """A larger cluster: so many like it, in one. From the second on, nodes and namespaces have its number."""
+        ends = ("", *(f"-{number}" for number in range(2, copies + 1)))
+        return replace(
+            self,
+            nodes=tuple(replace(node, name=node.name + end) for end in ends for node in self.nodes),
+            pods=tuple(
+                replace(pod, namespace=pod.namespace + end, node=pod.node + end) for end in ends for pod in self.pods
+            ),
+        )
+
 
 def read_sample(today: date, days: int, directory: Path = SAMPLE) -> Sample:
     """`days` whole days before `today` (UTC), today and tomorrow.

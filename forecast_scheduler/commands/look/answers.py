@@ -199,8 +199,8 @@ def _remarks(trained: Trained) -> Iterator[str]:
     """What `train` says of its input."""
     if trained.night.readiness.cold_start:
         yield (
-            f"{trained.night.readiness.measured_days} days are less than a week: the model leans on requests and on "
-            "what similar services use"
+            f"{trained.night.readiness.measured_days} of 7 days are measured: the model leans on requests and on what "
+            "similar services use"
         )
     yield from trained.remarks
     yield from trained.report.capacities.lines()

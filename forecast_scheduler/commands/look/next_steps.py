@@ -14,5 +14,5 @@ def next_steps(kubeconfig: Path | None, context: str | None, prometheus: str | N
     options = "".join(f" {name} {shlex.quote(str(value))}" for name, value in named.items() if value is not None)
     return (
         NextStep("to follow this nightly", f"forecast-scheduler train{options}"),
-        NextStep("in the cluster, observing only", "kubectl apply -f install.yaml"),
+        NextStep("in the cluster, observing only", "kubectl apply --server-side -f dist/install.yaml"),
     )

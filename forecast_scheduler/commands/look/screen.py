@@ -98,11 +98,19 @@ def help_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         "requests": _requests_words,
         "capacity": _capacity_words,
     }
+    said: dict[str, str] = {}
     for name, of in words.items():
         found = figures[name]
-        yield _LABELS[name], f"not known: {figures['not_computed'][name]}" if found is None else of(found)
+        yield _LABELS[name], _why_not(figures, name, said) if found is None else of(found)
     for line in look_money_lines(figures):
         yield "money", line.removeprefix("money: ")
+
+
+def _why_not(figures: Mapping[str, Any], name: str, said: dict[str, str]) -> str:
+    """Why there is no such section; a reason that was said is not said again. said: the label, by reason"""
+    why = str(figures["not_computed"][name])
+    first = said.setdefault(why, _LABELS[name])
+    return f"not known: {why}" if first == _LABELS[name] else f"not known, as {first}"
 
 
 def _placing_words(found: Mapping[str, Any]) -> str:
@@ -153,9 +161,10 @@ def uncertain_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def not_known_rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What could not be computed, and why; of what would help, help_rows has it."""
+    said: dict[str, str] = {}
     for name in ("tonight", "week", "doctor"):
         if figures[name] is None:
-            yield _LABELS[name], f"not known: {figures['not_computed'][name]}"
+            yield _LABELS[name], _why_not(figures, name, said)
 
 
 def lines_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:

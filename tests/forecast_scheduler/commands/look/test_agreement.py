@@ -17,6 +17,7 @@ from forecast_scheduler.commands.look.answers import figures_of
 from forecast_scheduler.commands.look.figures import NextStep
 from forecast_scheduler.commands.look.learning import Learned
 from forecast_scheduler.commands.look.parts import LookParts
+from forecast_scheduler.commands.look.screen import screen
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.commands.train_night import train_night
 from forecast_scheduler.settings.document import ModelsSettings, Settings
@@ -31,29 +32,38 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
 
 
 @pytest.fixture(scope="module")
-def seen(evening: Evening, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The document of a look at the evening."""
+def known(evening: Evening, tmp_path_factory: pytest.TempPathFactory) -> Learned:
+    """What the recorded days teach."""
     models = str(tmp_path_factory.mktemp("models"))
-    settings, now = Settings(models=ModelsSettings(location=models)), datetime.now(UTC)
+    settings = Settings(models=ModelsSettings(location=models))
     trained = train_night(
         settings,
         Registry(models),
         history=str(evening.history),
         store=None,
         force=False,
-        now=now,
+        now=datetime.now(UTC),
         progress=silent,
     )
-    inputs = Inputs(evening.cluster, at=datetime.fromisoformat(MOMENT))  # what is measured changes by the second
+    return Learned(settings, trained, models)
+
+
+def document(known: Learned, cluster: Path) -> dict[str, Any]:
+    """A look at a cluster file in that evening."""
     return figures_of(
-        Learned(settings, trained, models),
-        inputs,
+        known,
+        Inputs(cluster, at=datetime.fromisoformat(MOMENT)),  # what is measured changes by the second
         cluster="evening",
         store="recorded",
         following=(NextStep("nightly", "train"),),
-        now=now,
+        now=datetime.now(UTC),
         parts=LookParts(silent),
     ).to_json()
+
+
+@pytest.fixture(scope="module")
+def seen(known: Learned, evening: Evening) -> dict[str, Any]:
+    return document(known, evening.cluster)
 
 
 def written(line: list[str], file: Path) -> dict[str, Any]:
@@ -108,3 +118,16 @@ def test_recorded_days(seen: dict[str, Any], evening: Evening, tmp_path: Path) -
     assert as_json(seen["placing"]["rules"]) == {name: replay["rules"][name] for name in seen["placing"]["rules"]}
     assert as_json(seen["placing"]["gap_closed"]) == replay["gap_closed"]
     assert not seen["not_computed"]
+
+
+def test_a_cluster_without_pods_has_no_moves_and_stops_nothing(
+    known: Learned, evening: Evening, tmp_path: Path
+) -> None:
+    objects = json.loads(evening.cluster.read_text())
+    objects["items"] = [one for one in objects["items"] if one["kind"] == "Node"]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(objects))
+    found = document(known, file)
+    assert found["not_computed"] == {} and found["moves"]["moves"] == [] and found["nodes"]["n_pods"] == 0
+    assert found["tonight"]["nodes"][0]["services"] == []
+    assert list(screen(found))
