@@ -19,6 +19,9 @@ from trainer.prometheus.metrics_store import MetricsStore
 MOST_DAYS: Final = 14
 """Two weeks: one to learn from and one to play back. More make a first look longer, and hardly better."""
 
+_PATIENCE_SECONDS: Final = 30.0
+"""For which a store that fails is asked again: a person waits, and a nightly run has more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Learned:
@@ -38,9 +41,11 @@ def learned(settings: Settings, source: MetricsStore | Path, *, now: datetime, p
     with temporary_directory() as directory:
         models = str(directory / "models")
         days = min(settings.prometheus.days, MOST_DAYS)
+        patience = min(settings.prometheus.patience, _PATIENCE_SECONDS)
         # Keys that sign or check models are for models that are kept.
         alone = settings.replace(
-            models=ModelsSettings(location=models), prometheus=settings.prometheus.replace(days=days)
+            models=ModelsSettings(location=models),
+            prometheus=settings.prometheus.replace(days=days, patience=patience),
         )
         trained = train_night(
             alone,
