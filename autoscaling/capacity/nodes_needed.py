@@ -89,6 +89,7 @@ def capacity(
     seed: int = 0,
     group: str | None = None,
     prices: GroupPrices | None = None,
+    cheapest: bool = False,
     failure: NodeLoss | None = None,
     rules: Collection[str] = RULES,
     progress: Progress = silent,
@@ -96,13 +97,13 @@ def capacity(
     """Search the fewest nodes for each rule.
 
     group  : nodes of this group alone; None = all groups in their recorded proportion
-    prices : of the recorded nodes. Where all groups have one, each rule has the cheapest of the proportion and each
-             group alone
+    prices : of the recorded nodes
+    cheapest : where all groups have a price, each rule has the cheapest of the proportion and each group alone
     """
     recording = prepared.recording
     groups = node_groups(recording)
     used = groups if group is None else (chosen_group(groups, group),)
-    choose = prices is not None and len(used) > 1 and {one.name for one in used} <= prices.per_hour.keys()
+    choose = cheapest and prices is not None and len(used) > 1 and {one.name for one in used} <= prices.per_hour.keys()
     pool = RecordedPool(used)
     pools = [pool, *(RecordedPool((one,)) for one in used if choose)]
     search = FewestNodesSearch(prepared, seed, options, failure)

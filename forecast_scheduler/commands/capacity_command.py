@@ -38,8 +38,8 @@ PriceOption = Annotated[
     typer.Option(
         "--price",
         metavar="GROUP=PRICE",
-        help="Price of a node of a group for an hour, once for each group, before those of the settings. Where all "
-        "groups have one, each rule has the cheapest of the recorded proportion and each group alone.",
+        help="Price of a node of a group for an hour, once for each group, before the settings. Each rule then "
+        "has the cheapest of the recorded proportion and each group alone.",
     ),
 ]
 ComingOption = Annotated[
@@ -128,6 +128,7 @@ def capacity(
             seed=replay.seed if seed is None else seed,
             group=group,
             prices=price_groups(shell.settings.prices, known, prepared.recording, given=given),
+            cheapest=bool(given),
             failure=failure,
             progress=progress,
         )

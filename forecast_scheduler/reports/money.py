@@ -84,7 +84,10 @@ def _saved(figures: Mapping[str, Any], money: Mapping[str, Any]) -> Iterator[str
     # The search takes no number that misses the target: a saving beyond it would be bought with hot nodes.
     share, target = (percent(value, digits=2) for value in (ours["hot_share"], figures["target"]))
     hot = f"hot {share} of node half hours, target {target}"
-    if fewer > 0:
+    if len(ours["mix"]) < len(figures["groups"]):
+        mix = "; ".join(f"{count} x {name}" for name, count in ours["mix"].items())
+        yield f"{printable(mix)} in place of {recorded:,} nodes = {monthly(saved, money)} less ({hot})"
+    elif fewer > 0:
         yield f"{nodes_text(fewer)} fewer = {monthly(saved, money)} less ({hot})"
     elif saved > 0:
         yield f"cheaper nodes = {monthly(saved, money)} less ({hot})"

@@ -77,7 +77,9 @@ def large_and_small() -> Capacity:
     capacity_of = prepared.recording.capacity.copy()
     capacity_of[0] *= 2
     recording = replace(prepared.recording, capacity=capacity_of, allocatable=capacity_of[:, :2].copy())
-    return capacity(prepared_of(recording), COOL, rules=("forecast", "oracle"), prices=priced(recording, 1.0, 1.5))
+    return capacity(
+        prepared_of(recording), COOL, rules=("forecast", "oracle"), prices=priced(recording, 1.0, 1.5), cheapest=True
+    )
 
 
 def priced(recording: Recording, small: float, large: float | None) -> GroupPrices:
@@ -102,12 +104,18 @@ def test_with_prices_the_cheapest_of_the_proportion_and_each_group_alone_is_chos
 def test_where_a_group_has_no_price_the_proportion_stays_and_nothing_is_said_to_be_saved() -> None:
     whole = large_and_small()
     prices = priced(whole.prepared.recording, 1.0, None)
-    found = capacity(whole.prepared, COOL, rules=("forecast",), prices=prices)
+    found = capacity(whole.prepared, COOL, rules=("forecast",), prices=prices, cheapest=True)
     assert len(found.rules["forecast"].mix) == 2
     money = found.to_json()["money"]
     assert (money["nodes_with_price"], money["nodes_without_price"]) == (3, 1)
     assert money["cost_per_month"] == money["saved_per_month"] == {"forecast": None}
     assert money["recorded_per_month"] is None and money["per_month"] == 3 * 730
+
+
+def test_prices_alone_do_not_change_which_nodes_are_searched() -> None:
+    whole = large_and_small()
+    found = capacity(whole.prepared, COOL, rules=("forecast",), prices=priced(whole.prepared.recording, 1.0, 1.5))
+    assert len(found.rules["forecast"].mix) == 2
 
 
 def test_a_number_of_nodes_costs_the_sum_of_its_groups() -> None:

@@ -38,9 +38,16 @@ def test_small_sums_have_cents_and_none_is_minus_zero() -> None:
 def figures(nodes: int, saved: float | None, over: int = 0) -> dict[str, Any]:
     """As `capacity --json` has them, of 20 recorded nodes."""
     prices = price_nodes([node(str(row), "a") for row in range(20)], [GivenPrices({"a": 0.2}, "settings")], "EUR")
-    ours = {"nodes": nodes, "hot_share": 0.0, "pods_over_requests": over, "nodes_within_requests": 19}
+    ours = {
+        "nodes": nodes,
+        "hot_share": 0.0,
+        "pods_over_requests": over,
+        "nodes_within_requests": 19,
+        "mix": {"a": nodes},
+    }
     return {
         "recorded": 20,
+        "groups": {"a": 20},
         "target": 0.001,
         "rules": {"forecast": ours},
         "money": {**prices.to_json(), "saved_per_month": {"forecast": saved}},
@@ -59,6 +66,8 @@ def test_no_saving_is_said_where_there_is_none() -> None:
     assert list(capacity_money_lines(figures(21, -146.0)))[1].startswith("nothing to save: the forecast needs 21 nodes")
     assert list(capacity_money_lines(figures(20, 30.0)))[1].startswith("cheaper nodes = 30.00 EUR a month less")
     assert len(list(capacity_money_lines(figures(17, None)))) == 1
+    _, other = capacity_money_lines({**figures(17, 438.0), "groups": {"a": 10, "b": 10}})
+    assert other.startswith("17 x a in place of 20 nodes = 438 EUR a month less")
     assert list(capacity_money_lines({**figures(17, 1.0), "money": None})) == []
 
 
