@@ -47,20 +47,25 @@ def store_without_history(settings: Settings, access: ClusterAccess) -> MetricsS
 
 
 def store_to_learn_from(settings: Settings, url: str | None, access: ClusterAccess) -> MetricsStore:
-    """The store that is named, which is never given up for another, else the cluster's own. Raises NoStoreFound."""
-    if (named := named_store_of(settings, url, access)) is not None:
-        return named
-    from forecast_scheduler.discovery.cluster_store import find_store
+    """The store that is named, which is never given up for another, else the cluster's own.
 
+    Raises NoStoreFound, and InputError if the one that is named measures another cluster.
+    """
+    from forecast_scheduler.discovery.cluster_store import check_measures, find_store
+
+    if (named := named_store_of(settings, url, access)) is not None:
+        check_measures(named, settings.prometheus, access)
+        return named
     return find_store(settings.prometheus, access)
 
 
 def store_if_any(settings: Settings, url: str | None, access: ClusterAccess) -> MetricsStore | None:
     """The store that is named, which is never given up for another, else the cluster's own; None = there is neither.
 
-    For commands that work without one, too: why there is none is a line of the log.
+    For commands that work without one, too: why there is none is a line of the log. Raises InputError if
+    several clusters are in the one that is named, and it is not clear which is ours.
     """
-    if (named := named_store(settings, url)) is not None:
+    if (named := named_store_of(settings, url, access)) is not None:
         return named
     # Not above: it brings the client of the API server.
     from forecast_scheduler.discovery.cluster_store import NoStoreFound, find_store

@@ -8,7 +8,7 @@ the log, and so is each candidate that was asked in vain.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -18,7 +18,7 @@ from kubernetes import client
 
 from base.errors import ForecastError, InputError
 from forecast_scheduler.discovery.api_server_transport import ApiServerTransport
-from forecast_scheduler.discovery.known_nodes import NODES_QUERY, KnownNodes, known_nodes
+from forecast_scheduler.discovery.known_nodes import NODES_QUERY, KnownNodes, Labels, known_nodes
 from forecast_scheduler.discovery.own_cluster import holds_several, own_cluster
 from forecast_scheduler.discovery.ranking import StoreCandidate, rank_services
 from forecast_scheduler.discovery.reaching import Reaching
@@ -98,23 +98,51 @@ def of_this_cluster(store: MetricsStore, options: PrometheusOptions, access: Clu
     Who cannot be asked, the store or the API server, leaves it as it is: what reads it says what is wrong.
     Raises InputError, with the values found, if it is not clear which cluster is ours.
     """
-    if options.cluster:
+    if options.cluster or (series := _nodes_known(store, options)) is None or not holds_several(series):
         return store
-    quick = options.replace(timeout=PACE.in_all, patience=0)
-    try:
-        with closing(store.connect(quick)) as connection:
-            series = connection.instant("nodes of all clusters", NODES).labels
-        if not holds_several(series):
-            return store
-        api = access.client()
-        nodes = together(list(_pages(api, "nodes", nodes_of)))
-    except ForecastError as error:
-        logger.debug("not narrowed to one cluster: %s", error)
+    if (nodes := _nodes_here(access)) is None:
         return store
     own = own_cluster(nodes, series)
     if own:
         logger.info("metrics store: %s: %s of several clusters", store.url, _listed(own))
     return replace(store, cluster=own)
+
+
+def check_measures(store: MetricsStore, options: PrometheusOptions, access: ClusterAccess) -> None:
+    """Raise InputError if a store that the user names knows nodes, and none of the cluster of the kubeconfig.
+
+    Who cannot be asked, the store or the API server, passes: what reads it says what is wrong.
+    """
+    series = _nodes_known(store, options)
+    if not series or (nodes := _nodes_here(access)) is None or not nodes.addresses:
+        return
+    if known_nodes(nodes, series).known == 0:
+        theirs = sorted({labels["node"] for labels in series})
+        chosen = f" by prometheus.cluster ({_listed(options.cluster)})" if options.cluster else ""
+        raise InputError(
+            f"the metrics store {store.url} measures another cluster{chosen}: it knows {len(theirs):,} nodes such as "
+            f"{theirs[0]}, and none of the {len(nodes.addresses):,} of {access.name()}; name the store of this "
+            "cluster, or leave --prometheus, prometheus.url and prometheus.cluster out and it is looked for"
+        )
+
+
+def _nodes_known(store: MetricsStore, options: PrometheusOptions) -> Sequence[Labels] | None:
+    """kube_node_info with all its labels; None = the store cannot be asked."""
+    try:
+        with closing(store.connect(options.replace(timeout=PACE.in_all, patience=0))) as connection:
+            return connection.instant("nodes of all clusters", NODES).labels
+    except ForecastError as error:
+        logger.debug("the nodes of a store are not known: %s", error)
+        return None
+
+
+def _nodes_here(access: ClusterAccess) -> ClusterNodes | None:
+    """The nodes of the API server; None = it cannot be asked."""
+    try:
+        return together(list(_pages(access.client(), "nodes", nodes_of)))
+    except ForecastError as error:
+        logger.debug("the nodes of the cluster are not known: %s", error)
+        return None
 
 
 def _listed(labels: Mapping[str, str]) -> str:

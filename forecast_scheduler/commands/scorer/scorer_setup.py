@@ -303,13 +303,16 @@ class ReadFile(StateSource):
 
 def _store(settings: Settings, inputs: Inputs) -> MetricsStore | None:
     """The store that measures the cluster; that of a cluster file is not looked for. Raises InputError."""
-    named = inputs.store or named_store(settings, inputs.prometheus)
-    if named is not None or inputs.cluster is not None:
+    if inputs.store is not None:
+        return inputs.store
+    named = named_store(settings, inputs.prometheus)
+    if inputs.cluster is not None:
         return named
-    from kube.client.kubernetes_client import check_access
+    if named is None:
+        from kube.client.kubernetes_client import check_access
 
-    # A cluster that cannot be read at all is one error, not a store in vain before it.
-    check_access(inputs.access.client())
+        # A cluster that cannot be read at all is one error, not a store in vain before it.
+        check_access(inputs.access.client())
     return store_if_any(settings, inputs.prometheus, inputs.access)
 
 
