@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from forecast_scheduler.commands.look.figures import NextStep
 
 
 def next_steps(kubeconfig: Path | None, context: str | None, prometheus: str | None) -> tuple[NextStep, ...]:
-    """The commands that follow, with the options of this look."""
-    named = {"--kubeconfig": kubeconfig, "--context": context, "--prometheus": prometheus}
-    options = "".join(f" {name} {shlex.quote(str(value))}" for name, value in named.items() if value is not None)
+    """The commands that follow, with the options of this look: also kubectl's, whose current cluster may be another."""
+    cluster = _options({"--kubeconfig": kubeconfig, "--context": context})
     return (
-        NextStep("to follow this nightly", f"forecast-scheduler train{options}"),
-        NextStep("in the cluster, observing only", "kubectl apply --server-side -f dist/install.yaml"),
+        NextStep("to follow this nightly", f"forecast-scheduler train{cluster}{_options({'--prometheus': prometheus})}"),
+        NextStep("in the cluster, observing only", f"kubectl{cluster} apply --server-side -f dist/install.yaml"),
     )
+
+
+def _options(named: Mapping[str, object]) -> str:
+    return "".join(f" {name} {shlex.quote(str(value))}" for name, value in named.items() if value is not None)
