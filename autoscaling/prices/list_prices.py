@@ -3,7 +3,8 @@
 A type that the table lacks has the price of its family for a vCPU times its vCPUs, if it has the memory for each vCPU
 that the family has. In the price lists that the table is from, sizes of one family from 2 to 32 vCPUs differ by at most
 2 % for a vCPU. A family with GPUs is left out of that: GPUs do not follow the vCPUs. A node of a region that the table
-lacks has the price of the region that it has; the source says so. Spot prices move: the table has none.
+lacks has the price of the region that it has; the source says so. Spot prices move: the table has none. Nor has
+it any of Windows, or of GPUs that Google Cloud attaches to ordinary types: such nodes cost more than their type.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from autoscaling.prices.node_labels import instance_type, is_spot, region
+from autoscaling.prices.node_labels import costs_more, instance_type, is_spot, region
 from autoscaling.prices.node_prices import NodePrice, PricedNode
 
 LIST_CURRENCY: Final = "USD"
@@ -64,7 +65,7 @@ class ListPrices:
 
     def price_of(self, node: PricedNode) -> NodePrice | None:
         kind, where = instance_type(node.labels), region(node.labels)
-        if not kind or is_spot(node.labels):
+        if not kind or is_spot(node.labels) or costs_more(node.labels):
             return None
         if (row := _nearest(self._by_type.get(kind, ()), where)) is not None:
             return NodePrice(row.per_hour, _source(row, where))
@@ -102,8 +103,10 @@ def shipped_table() -> tuple[ListPrice, ...]:
 
 def _is_alike(row: ListPrice, node: PricedNode) -> bool:
     """Whether the node has as much memory for a vCPU as the row; not, if either is not known."""
+    if not 2 <= node.cores <= _MOST_VCPUS:
+        return False
     ratio = (node.memory_bytes / _GIB / node.cores) / (row.gib / row.vcpus)
-    return 2 <= node.cores <= _MOST_VCPUS and 1 - _MEMORY_TOLERANCE <= ratio <= 1.05
+    return 1 - _MEMORY_TOLERANCE <= ratio <= 1.05
 
 
 def _nearest(rows: Iterable[ListPrice], where: str) -> ListPrice | None:

@@ -32,5 +32,13 @@ def is_spot(labels: Mapping[str, str]) -> bool:
     return any(labels.get(label) == value for label, value in _SPOT.items())
 
 
+def costs_more(labels: Mapping[str, str]) -> bool:
+    """Whether the node has what is not in the price of its instance type with Linux: Windows, or attached GPUs.
+
+    https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
+    """
+    return labels.get("kubernetes.io/os") == "windows" or "cloud.google.com/gke-accelerator" in labels
+
+
 def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
     return next((labels[name] for name in names if labels.get(name)), "")

@@ -5,10 +5,12 @@ nodes that they were requested on:
 
     worth = price * (w * cores + GiB) / (w * all cores + all GiB)
 
-price, all cores, all GiB : of all nodes with a price, capacity
-w                         : GiB that cost as much as a core, CORE_IN_GIB
+price              : of all nodes that have one
+all cores, all GiB : capacity of all nodes, with a price or without: requests are freed on these, too
+w                  : GiB that cost as much as a core, CORE_IN_GIB
 
-So all cores and all memory together are worth the price of the nodes, and the parts of several services add up.
+So all cores and all memory together are worth the price of the nodes and never more, and the parts of several services
+add up.
 """
 
 from __future__ import annotations
@@ -31,15 +33,12 @@ def freed_worth(prices: NodePrices, cores: float, memory_bytes: float) -> float 
 
     None = no node has a price and a size.
     """
-    sized = [
-        node
-        for node in prices.nodes
-        if node.name in prices.by_node and np.isfinite(node.cores) and np.isfinite(node.memory_bytes)
-    ]
-    whole = sum(_weight(node.cores, node.memory_bytes) for node in sized)
-    if whole <= 0:
-        return None
-    return prices.cost({node.name for node in sized}).amount * _weight(cores, memory_bytes) / whole
+    sized = [node for node in prices.nodes if np.isfinite(node.cores) and np.isfinite(node.memory_bytes)]
+    whole, cost = (
+        sum(_weight(node.cores, node.memory_bytes) for node in sized),
+        prices.cost({one.name for one in sized}),
+    )
+    return cost.amount * _weight(cores, memory_bytes) / whole if whole > 0 and cost.priced else None
 
 
 def emptied_nodes(pods_on: Mapping[str, Collection[str]], moves: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:

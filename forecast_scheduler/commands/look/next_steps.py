@@ -13,7 +13,9 @@ def next_steps(kubeconfig: Path | None, context: str | None, prometheus: str | N
     """The commands that follow, with the options of this look: also kubectl's, whose current cluster may be another."""
     cluster = _options({"--kubeconfig": kubeconfig, "--context": context})
     return (
-        NextStep("to follow this nightly", f"forecast-scheduler train{cluster}{_options({'--prometheus': prometheus})}"),
+        NextStep(
+            "to follow this nightly", f"forecast-scheduler train{cluster}{_options({'--prometheus': prometheus})}"
+        ),
         NextStep("in the cluster, observing only", f"kubectl{cluster} apply --server-side -f dist/install.yaml"),
     )
 

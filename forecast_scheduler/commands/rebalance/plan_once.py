@@ -55,15 +55,29 @@ def plan_money(planning: Planning, made: MadePlan, prices: NodePrices) -> dict[s
             if pod.node and pod.owner.kind not in _WITH_THE_NODE:
                 pods_on.setdefault(pod.node, []).append(uid)
     emptied = emptied_nodes(pods_on, ((move.uid, move.source, move.target) for move in made.moves))
-    return {**prices.to_json(), "emptied_nodes": list(emptied), "saved_per_month": prices.cost(emptied).amount}
+    cost = prices.cost(emptied)
+    return {
+        **prices.to_json(),
+        "emptied_nodes": list(emptied),
+        "emptied_without_price": cost.unpriced,
+        "saved_per_month": cost.amount if cost.priced or not emptied else None,
+    }
 
 
 def plan_money_lines(money: Mapping[str, Any], n_moves: int) -> Iterator[str]:
     """What the moves save, and that it is nothing where no node gets empty."""
-    emptied = money["emptied_nodes"]
-    saved = f"{nodes_text(len(emptied))} could go = {monthly(money['saved_per_month'], money)} less"
-    nothing = f"no node gets empty by these moves: {monthly(0, money)} less, they keep nodes cool"
-    yield from money_lines(money, *([saved if emptied else nothing] if n_moves else []))
+    yield from money_lines(money, *([_saved_words(money)] if n_moves else []))
+
+
+def _saved_words(money: Mapping[str, Any]) -> str:
+    emptied, saved = len(money["emptied_nodes"]), money["saved_per_month"]
+    if not emptied:
+        return f"no node gets empty by these moves: {monthly(0, money)} less, they keep nodes cool"
+    if saved is None:
+        return f"{nodes_text(emptied)} could go, without a price"
+    missing = money["emptied_without_price"]
+    without = f", of {nodes_text(emptied - missing)}: the others have no price" if missing else ""
+    return f"{nodes_text(emptied)} could go = {monthly(saved, money)} less{without}"
 
 
 def plan_table(answer: RebalanceAnswer) -> Table:

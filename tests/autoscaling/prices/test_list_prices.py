@@ -79,3 +79,15 @@ def test_what_the_table_cannot_know_has_no_price(kind: str, size: tuple[float, f
 )
 def test_a_family_is_the_name_without_the_size(kind: str, expected: str) -> None:
     assert family(kind) == expected
+
+
+@pytest.mark.parametrize(
+    "labels", [{"kubernetes.io/os": "windows"}, {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}]
+)
+def test_what_the_price_of_a_type_leaves_out_gives_no_price(labels: dict[str, str]) -> None:
+    assert LIST.price_of(node("n", "n1-standard-4", 4, 14.6)) is not None
+    assert LIST.price_of(node("n", "n1-standard-4", 4, 14.6, labels=labels)) is None
+
+
+def test_a_node_that_says_no_cores_has_no_price_by_them() -> None:
+    assert LIST.price_of(node("n", "m5.4xlarge", 0, 0)) is None

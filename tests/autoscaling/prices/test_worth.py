@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaling.prices.given_prices import GivenPrices
-from autoscaling.prices.node_prices import NodePrices, price_nodes
+from autoscaling.prices.node_prices import NodePrices, PricedNode, price_nodes
 from autoscaling.prices.worth import CORE_IN_GIB, emptied_nodes, freed_worth
 from tests.autoscaling.prices.priced_nodes import node
 
 GIB = 2.0**30
 
 
-def prices() -> NodePrices:
-    """Of 12 cores and 48 GiB; the third node has none."""
-    nodes = [node("one", "a", 4, 16), node("two", "b", 8, 32), node("three", "c", 1, 1)]
+def prices(*others: PricedNode) -> NodePrices:
+    """Of 12 cores and 48 GiB. others: nodes without a price"""
+    nodes = [node("one", "a", 4, 16), node("two", "b", 8, 32), *others]
     return price_nodes(nodes, [GivenPrices({"a": 0.2, "b": 0.4}, "settings")], "EUR")
 
 
@@ -31,6 +31,11 @@ def test_all_of_the_nodes_is_worth_their_price_and_nothing_is_worth_nothing() ->
     assert worth(0, 0) == 0
     assert worth(-1, 0) == -worth(1, 0)
     assert worth(1, 0) == pytest.approx(CORE_IN_GIB * worth(0, 1))
+
+
+def test_what_is_freed_on_nodes_without_a_price_is_not_worth_that_of_others() -> None:
+    found = freed_worth(prices(node("three", "c", 36, 144)), 12, 48 * GIB)
+    assert found == pytest.approx(0.6 * 730 / 4)
 
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 40)), min_size=1, max_size=5))
