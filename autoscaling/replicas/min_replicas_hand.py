@@ -1,7 +1,7 @@
 """Raises and restores `minReplicas`, as one of the hands of the service `autoscale`.
 
     act      list the autoscalers, decide (raising.py), patch each on the version that was read
-    retreat  restore the originals
+    retreat  restore the originals; what is left alone to others stays so, but for `autoscale --release`
 
 Each patch holds the value and its record, so that a killed writer leaves nothing half done. An autoscaler that others
 write to at the same time waits for the next turn.
@@ -85,9 +85,14 @@ class MinReplicasHand:
         nodes: Callable[[], GuardedNodes],
         events: _Events,
         excluded: ExcludedOptions,
+        keeps_marks: bool,
         seconds: float = SECONDS,
     ) -> None:
-        """seconds: timeout of one request"""
+        """
+        keeps_marks : whether a retreat leaves the marks of those left alone: the next leader would fight with others
+        seconds     : timeout of one request
+        """
+        self._keeps_marks = keeps_marks
         self._session, self._seconds, self._loads, self._nodes = session, seconds, loads, nodes
         self._events, self._raising = events, Raising(options, excluded)
         self._said: dict[str, str] = {}  # UID -> why it kept its minimum, as the last event said
@@ -127,7 +132,7 @@ class MinReplicasHand:
         """Restore all originals. Raises ForecastError where some could not be: ask again."""
         errors = list[ForecastError]()
         for one in await self._listed(frozenset()):
-            if one.record is not None or one.left_until:
+            if one.record is not None or (one.left_until and not self._keeps_marks):
                 try:
                     await self._restore(one)
                 except ForecastError as error:

@@ -64,7 +64,8 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     def loads() -> LoadsAhead:
         return autoscaler.loads()
 
-    hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods, loads, events) if is_enabled]
+    every = _hands(settings, session, scorer, pods, loads, events, releases=False)
+    hands = [hand for hand, is_enabled in every if is_enabled]
     if not hands:
         off = "autoscale.buffers, autoscale.guard, autoscale.min_replicas and requests.resize are off"
         shell.say(f"autoscale: writes nothing, since {off}")
@@ -106,7 +107,7 @@ def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     with prepared.following(), running([session]):
         _await_cluster(scorer)  # requests grow only into what nodes have left
         left: list[str] = []
-        for hand, _ in _hands(settings, session, scorer, None, LoadsAhead, _events(session)):
+        for hand, _ in _hands(settings, session, scorer, None, LoadsAhead, _events(session), releases=True):
             try:
                 call(session, hand.retreat(), _RELEASE_SECONDS, "taking back what was written")
             except TimeoutError:
@@ -145,8 +146,11 @@ def _hands(
     pods: LastReading | None,
     loads: Callable[[], LoadsAhead],
     events: EventRecorder,
+    *,
+    releases: bool,
 ) -> Sequence[tuple[Hand, bool]]:
-    """All hands there are, and whether the settings let each act. pods: None = usage of pods is not measured"""
+    """All hands there are, and whether the settings let each act. pods: None = usage of pods is not measured;
+    releases: whether nothing of ours is to be left"""
     ours, tables = settings.autoscale, scorer.tables
 
     def cores(pod: OptedPod) -> float | None:
@@ -182,6 +186,7 @@ def _hands(
                 nodes=lambda: nodes_now(tables),
                 events=events,
                 excluded=settings.excluded,
+                keeps_marks=not releases,
             ),
             ours.min_replicas.enabled,
         ),

@@ -43,7 +43,7 @@ class World:
     def __init__(self, api: Api) -> None:
         self.api, self.events = api, Events()
 
-    def hand(self, session: Any = None, said: LoadsAhead = RAMP) -> MinReplicasHand:
+    def hand(self, session: Any = None, said: LoadsAhead = RAMP, *, keeps_marks: bool = True) -> MinReplicasHand:
         return MinReplicasHand(
             session or self.api.session,
             MinReplicasOptions(most_share=1),
@@ -51,6 +51,7 @@ class World:
             nodes=lambda: nodes_with([0.0] * 10),
             events=self.events,
             excluded=ExcludedOptions(),
+            keeps_marks=keeps_marks,
             seconds=5,
         )
 
@@ -134,7 +135,10 @@ def test_what_a_user_sets_meanwhile_stays(world: World) -> None:
     assert [set(one) for one in world.annotations()] == [{LEFT_UNTIL}] * 2
     assert world.events.reasons[2:] == ["MinReplicasTakenOver"] * 2 and hand.raised == 0
     world.act(world.hand(), 120)  # nor does another leader touch it
-    world.api.run(hand.retreat())
+    world.api.run(hand.retreat())  # as a rollout does
+    world.act(world.hand(), 180)
+    assert world.minimums() == [3, 2], "it is left alone for a day, not until the next start"
+    world.api.run(world.hand(keeps_marks=False).retreat())
     assert world.minimums() == [3, 2] and not any(world.annotations())
 
 
