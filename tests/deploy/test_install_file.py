@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from deploy.release.install_file import write_install_file
+from deploy.release.version import ROOT
 from forecast_scheduler.discovery.ranking import PORTS_OF_STORES
 from forecast_scheduler.settings.document import load_settings
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -61,6 +63,18 @@ def test_a_first_run_needs_one_more_command(plane: ControlPlane) -> None:
     of_trainer = "cronjob/forecast-scheduler-trainer"
     made = _kubectl(plane, "-n", "forecast-scheduler", "create", "job", "--from", of_trainer, "first-run")
     assert (made.returncode, made.stderr) == (0, "")
+
+
+def test_settings_of_ones_own_go_on_top_of_it(plane: ControlPlane, tmp_path: Path) -> None:
+    """The directory of the page, on deploy/install: a claim's access mode cannot change."""
+    page = (ROOT / "docs" / "operate" / "deployment.md").read_text()
+    #    assert "name `../deploy/install` in place of `../deploy/overlays/observe`" in page.replace("\n", " ")
+    shown = page.partition("$ cat our-cluster/kustomization.yaml\n")[2].partition("$ kubectl")[0]
+    relative = os.path.relpath(ROOT / "deploy" / "install", tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(shown.replace("../deploy/overlays/observe", relative))
+    (tmp_path / "settings.yaml").write_text("time_zone: Europe/Berlin\n")
+    done = _kubectl(plane, "apply", "--server-side", "--dry-run=server", "-k", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_it_names_the_image_and_no_store(install: Path, tmp_path: Path) -> None:
