@@ -68,7 +68,7 @@ def test_a_first_run_needs_one_more_command(plane: ControlPlane) -> None:
 def test_settings_of_ones_own_go_on_top_of_it(plane: ControlPlane, tmp_path: Path) -> None:
     """The directory of the page, on deploy/install: a claim's access mode cannot change."""
     page = (ROOT / "docs" / "operate" / "deployment.md").read_text()
-    #    assert "name `../deploy/install` in place of `../deploy/overlays/observe`" in page.replace("\n", " ")
+    assert "name `../deploy/install` in place of `../deploy/overlays/observe`" in page.replace("\n", " ")
     shown = page.partition("$ cat our-cluster/kustomization.yaml\n")[2].partition("$ kubectl")[0]
     relative = os.path.relpath(ROOT / "deploy" / "install", tmp_path.resolve())
     (tmp_path / "kustomization.yaml").write_text(shown.replace("../deploy/overlays/observe", relative))
