@@ -74,7 +74,7 @@ def read_new_days(
         raise InputError(
             f"{source.url} has no pods in the last {days} days: is kube-state-metrics scraped, and since when?"
         )
-    own.begin(calendar, source.options.step_seconds)
+    own.begin(calendar, source.options.step_seconds, source.kube_system_created(now))
     counts: Counter[tuple[str, CleaningCause]] = Counter()
     unreadable: dict[date, InputError] = {}
     remarks: dict[str, Remark] = {}

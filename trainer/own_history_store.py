@@ -25,7 +25,7 @@ from base.errors import InputError, StoreError
 from base.object_store import LocalStore, open_store
 from base.progress import Progress, silent
 from forecast.calendar import Calendar
-from trainer.history.history_layout import Layout
+from trainer.history.history_layout import CREATED, Layout
 from trainer.history.node_and_pod_tables import DAY
 from trainer.prometheus.day_tables import DayTables
 
@@ -195,10 +195,14 @@ class OwnHistory:
                     logger.warning("set aside a damaged file", extra={"file": str(path), "error": str(error)[:160]})
         return damaged
 
-    def begin(self, calendar: Calendar, step_seconds: int) -> None:
-        """Write history.json where there is none, so that others can open the directory as it is."""
+    def begin(self, calendar: Calendar, step_seconds: int, kube_system_created: int | None) -> None:
+        """Write history.json where there is none, so that others can open the directory as it is.
+
+        kube_system_created : of the cluster that is read, unix seconds; None = not known
+        Raises InputError if the days here are of a cluster with another one.
+        """
         try:
-            self._store.get(Layout.settings)
+            document = json.loads(self._store.get(Layout.settings))
         except FileNotFoundError:
             document = {
                 "time_zone": calendar.time_zone,
@@ -206,7 +210,19 @@ class OwnHistory:
                 "step": step_seconds,
                 "comment": "kept by forecast-scheduler train; see docs/understand/history-layout.md",
             }
+            if kube_system_created is not None:
+                document[CREATED] = kube_system_created
             self._store.put(Layout.settings, (json.dumps(document, indent=1) + "\n").encode())
+        except ValueError:
+            return  # who opens the history says what is wrong with it
+        before = document.get(CREATED) if isinstance(document, dict) else None
+        if kube_system_created is not None and before not in (None, kube_system_created):
+            raise InputError(
+                f"{self.url} has the days of another cluster, whose kube-system was created at {before}, and that of "
+                f"this one at {kube_system_created} (unix time): run train in another directory, or with --prometheus "
+                f"and its own --history and --models; if it is this cluster made anew, delete {CREATED} from "
+                f"{Layout.settings}"
+            )
 
     def append(self, tables: DayTables, *, read_until: datetime) -> None:
         """Add what was read of a day to what is known of it; the day counts as read once days.json says so."""

@@ -34,6 +34,10 @@ class Server:
     options: SourceOptions = field(default_factory=lambda: SourceOptions(step=1800))
     failing: dict[date, Exception] = field(default_factory=dict)
     asked: list[date] = field(default_factory=list)
+    created: int | None = 1_700_000_000
+
+    def kube_system_created(self, now: datetime) -> int | None:
+        return self.created
 
     def days_with_data(self, first: date, now: datetime) -> tuple[date, ...]:
         return tuple(day for day in DAYS if day >= first)
@@ -87,6 +91,18 @@ def test_a_run_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> None:
     with pytest.raises(LeaseLost):
         read(Server(), own, before_write=_lost_after(3))
     assert list(own.read_days()) == DAYS[:2]  # once before history.json, then once before each day
+
+
+def test_days_of_another_cluster_are_not_mixed_with_those_that_are_there(tmp_path: Path) -> None:
+    own, before = OwnHistory(str(tmp_path)), tmp_path / "history.json"
+    read(Server(), own)
+    other = Server(created=1_800_000_000)
+    with pytest.raises(InputError, match=r"days of another cluster.*1700000000.*1800000000"):
+        read(other, own)
+    assert other.asked == []
+    assert read(Server(created=None), own).days == ()  # who does not say it is not refused
+    before.write_text(before.read_text().replace("kube_system_created", "of_before"))
+    read(other, own)
 
 
 def _lost_after(n_checks: int) -> Callable[[], None]:

@@ -57,6 +57,10 @@ class Layout:
     settings, events, moved = SETTINGS, EVENTS, MOVED
 
 
+CREATED = "kube_system_created"
+"""Key of history.json: the cluster that the days are of, by unix seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
     """history.json: calendar of the slots and the sampling step, None where it is to be inferred."""
@@ -79,7 +83,7 @@ def read_settings(directory: Path, tally: Tally) -> HistorySettings:
         raise InputError(f"{path} is not readable JSON ({error}): mend it or delete it to use UTC") from error
     if not isinstance(document, dict):
         raise InputError(f"{path} holds {type(document).__name__}: write an object such as {{'time_zone': 'UTC'}}")
-    known = ("time_zone", "holiday_country", "step", "comment")
+    known = ("time_zone", "holiday_country", "step", "comment", CREATED)
     for key in document:
         if key not in known:
             if guess := difflib.get_close_matches(key, known, n=1, cutoff=0.8):

@@ -295,6 +295,15 @@ def check_clusters(connection: PrometheusConnection, at: datetime) -> None:
         raise InputError(fault)
 
 
+def kube_system_created(connection: PrometheusConnection, at: datetime) -> int | None:
+    """When the namespace kube-system was created, by which a cluster is known, in unix seconds; None = not said."""
+    try:
+        values = {round(value) for value in connection.instant("clusters", _NAMESPACE, at).values.tolist()}
+    except TooManySamples:
+        return None
+    return values.pop() if len(values) == 1 else None
+
+
 def check_choice(connection: PrometheusConnection, at: datetime) -> None:
     """Raise InputError if prometheus.cluster chooses what the server does not have, with what it has.
 

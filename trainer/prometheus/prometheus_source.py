@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from base.errors import InputError
 from base.progress import Progress, silent
-from trainer.prometheus.clusters import check_choice, check_clusters
+from trainer.prometheus.clusters import check_choice, check_clusters, kube_system_created
 from trainer.prometheus.day_reading import read_day
 from trainer.prometheus.day_tables import DayTables, Remark
 from trainer.prometheus.http_answer import TooManySamples
@@ -89,6 +89,10 @@ class PrometheusSource:
                 answers.add(name)
         self._check_log_source(now)
         return self._remarks(at, now, answers)
+
+    def kube_system_created(self, now: datetime) -> int | None:
+        """When the cluster was made, in unix seconds; None = the server does not say."""
+        return kube_system_created(self._connection, now)
 
     def days_with_data(self, first: date, now: datetime) -> tuple[date, ...]:
         """UTC days from `first` on of which the server lists pods, the current one included."""

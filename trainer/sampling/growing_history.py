@@ -101,7 +101,7 @@ class GrowingHistory:
         self._history, self._options, self._keep_days = history, options, keep_days
         self._own = OwnHistory(str(history))
         self._own.check_growable()
-        self._own.begin(calendar, CELL_SECONDS)
+        self._own.begin(calendar, CELL_SECONDS, None)
         self._open: _OpenDay | None = None
 
     def resume(self, now: datetime) -> None:

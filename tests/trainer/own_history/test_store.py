@@ -28,7 +28,7 @@ DAYS = [DAY + timedelta(days=i) for i in range(3)]
 
 def filled(url: str, *, hours_after: float = 3) -> OwnHistory:
     own = OwnHistory(url)
-    own.begin(Calendar("Europe/Berlin"), 1800)
+    own.begin(Calendar("Europe/Berlin"), 1800, None)
     for day in DAYS:
         own.append(day_tables(day), read_until=midnight(day, 24 + hours_after))
     return own

@@ -52,7 +52,7 @@ def _day(n_ticks: int, gap: range = range(0)) -> RecordedDay:
 def test_a_whole_day_becomes_a_history_of_one_day(tmp_path: Path) -> None:
     day = _day(288)
     own = OwnHistory(str(tmp_path))
-    own.begin(Calendar("UTC", None), 300)
+    own.begin(Calendar("UTC", None), 300, None)
     own.append(day.tables(SourceOptions()), read_until=day.read_until)
     assert last_read(tmp_path) == day.read_until
     files = HistoryFiles.open(tmp_path, until=last_read(tmp_path))
