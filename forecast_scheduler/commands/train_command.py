@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from base.errors import InputError
 from forecast_scheduler.commands.command_options import (
     ConfigOption,
     ContextOption,
@@ -122,7 +123,7 @@ def train(
     elif (store := named_store_of(settings, prometheus, access)) is None and settings.history is None:
         store = store_without_history(settings, access)
     if store is None:
-        place = str(shell.history(history))
+        place = _existing(place, shell)
 
     from forecast_scheduler.commands.model_registry import open_registry
     from forecast_scheduler.commands.train_night import train_night
@@ -145,6 +146,17 @@ def train(
 
         write_text(report, run_page(trained.report))
     _leave_metrics(settings, trained, _peaks_report(shell, settings, place, registry.url, config))
+
+
+def _existing(place: str, shell: Shell) -> str:
+    """A history that no store adds days to. Raises InputError where there is none, as on a first night."""
+    try:
+        return str(shell.history(place))
+    except InputError as error:
+        raise InputError(
+            f"{error}, or name the store to begin it from by --prometheus URL: the one in the cluster "
+            "is looked for only where no history is named"
+        ) from error
 
 
 def _peaks_report(shell: Shell, settings: Settings, history: str, models: str, config: Path | None) -> bool | None:

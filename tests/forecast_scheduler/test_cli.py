@@ -61,7 +61,7 @@ def test_every_explanation_has_forty_of_eighty_columns(name: str, command: Typer
         ("trian", "No such command 'trian'. Did you mean 'train'?"),
         ("train --histroy x", "--histroy"),
         ("train", "no history named: pass --history DIR"),
-        ("train --history nowhere", "history directory nowhere does not exist"),
+        ("train --history nowhere", "or name the store to begin it from by --prometheus URL"),
         ("backtest --history . --json nowhere/out.json", "there is no directory nowhere"),
         ("replay --history . --report .", "it is a directory"),
         ("replay --history . --days 99", "less than or equal to 14"),
@@ -154,7 +154,7 @@ def test_the_version_is_shown_and_verbose_errors_with_their_place(capfd: pytest.
     assert run(["train", "--history", "nowhere", "--verbose"]) == 2
     said = capfd.readouterr().err
     assert "Traceback" in said
-    assert said.rstrip().endswith("usage.parquet")
+    assert said.rstrip().endswith("no history is named")
 
 
 def test_the_installed_command_is_that_of_the_module_with_its_status() -> None:
