@@ -24,7 +24,7 @@ from typing import Final
 from deploy.chart.chart_archive import write_chart
 from deploy.release.bill_of_materials import write_bill_of_materials
 from deploy.release.distributions import build_distributions
-from deploy.release.install_file import write_install_file
+from deploy.release.install_file import remark_on_image, write_install_file
 from deploy.release.krew_plugin import write_krew_plugin
 from deploy.release.version import ROOT, git, one_version
 
@@ -44,6 +44,8 @@ def main() -> int:
         print(f"make release: {error}", file=sys.stderr)
         return 2
     print((chosen.output / _SUMS).read_text(), end="")
+    if remark := remark_on_image(chosen.image):
+        print(f"make release: {remark}", file=sys.stderr)
     return 0
 
 

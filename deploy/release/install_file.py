@@ -40,3 +40,13 @@ def write_install_file(directory: Path, version: str, *, image: str) -> None:
     if done.returncode or done.stderr:
         raise RuntimeError(f"deploy/install was not built: {done.stderr}")
     (directory / "install.yaml").write_text(_HEAD.format(version=version) + done.stdout)
+
+
+def remark_on_image(image: str) -> str:
+    """What is wrong with an image for nodes that pull it; "" = nothing. A name without a registry is Docker Hub's."""
+    if "/" in image:
+        return ""
+    return (
+        f"install.yaml names the image {image} without a registry, from which no node can pull it: "
+        "make release IMAGE=registry.example/forecast-scheduler, where `make image` pushed it"
+    )

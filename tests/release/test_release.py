@@ -14,6 +14,7 @@ import yaml
 
 from deploy.release.bill_of_materials import image_extras
 from deploy.release.image import build_command
+from deploy.release.install_file import remark_on_image
 from deploy.release.version import ROOT, one_version
 from forecast_scheduler.cli import app
 
@@ -50,6 +51,11 @@ def test_the_image_is_labelled_with_version_commit_and_its_time() -> None:
     assert command[:2] == ["podman", "build"] and "--push" in command
     assert command[-3:] == ["--tag", f"registry.example/forecast-scheduler:{one_version()}", str(ROOT)]
     assert [one.partition("=")[0] for one in command[3:8:2]] == ["VERSION", "REVISION", "CREATED"]
+
+
+def test_a_release_without_a_registry_says_that_no_node_can_pull_its_image() -> None:
+    assert "IMAGE=registry.example/forecast-scheduler" in remark_on_image("forecast-scheduler")
+    assert remark_on_image("registry.example/forecast-scheduler") == ""
 
 
 def test_the_bill_of_materials_is_of_what_the_image_installs() -> None:
