@@ -57,15 +57,15 @@ class RemoteNodeReports:
         return asked_server(self._connect(), path, query, body, name="scorer", way_out=way_out)
 
 
-class _LocalNodeReports:
-    """Implements NodeReports on a scorer of its own."""
+class LocalNodeReports:
+    """Implements NodeReports on a scorer of its own, `scorer`."""
 
     def __init__(self, scorer: Scorer, options: PriceOptions) -> None:
-        self._scorer, self._options = scorer, options
+        self.scorer, self._options = scorer, options
         self.nodes, self.node_report = scorer.nodes, scorer.node_report
 
     def prices(self) -> NodePrices:
-        return live_prices(self._options, self._scorer.tables)
+        return live_prices(self._options, self.scorer.tables)
 
 
 @contextmanager
@@ -80,4 +80,4 @@ def local_node_reports(settings: Settings, inputs: Inputs) -> Iterator[NodeRepor
         scorer.tables.measure()
         scorer.tables.tick()
         scorer.tables.refresh_overview()
-        yield _LocalNodeReports(scorer, settings.prices)
+        yield LocalNodeReports(scorer, settings.prices)

@@ -12,7 +12,7 @@ from advisor.advice_requests import advice_note
 from forecast.hot_share import HOT_SHARE
 from forecast_scheduler.commands.command_options import parse_moment
 from forecast_scheduler.commands.live_placing import Placing
-from forecast_scheduler.commands.node_reports import local_node_reports
+from forecast_scheduler.commands.node_reports import LocalNodeReports, local_node_reports
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.feature_options import schedule_policy
@@ -180,8 +180,9 @@ def test_thirty_questions_get_one_answer(
     options = evening.options()
     found = of_terminal(capfd, options)
     inputs = Inputs(evening.cluster, CURRENT_CLUSTER, str(evening.models), None, evening.history, parse_moment(MOMENT))
-    with local_node_reports(Settings(), inputs) as scorer:
-        assert isinstance(scorer, Scorer)
+    with local_node_reports(Settings(), inputs) as reports:
+        assert isinstance(reports, LocalNodeReports)
+        scorer = reports.scorer
         resource = found["nodes"][1]
         found |= of_service(scorer, resource)
         order = [one.name for one in scorer.nodes(by_peak=True).nodes]

@@ -82,4 +82,4 @@ def test_a_kubeconfig_with_the_shipped_role_is_enough(plane: ControlPlane, capfd
 
 def test_nothing_else_is_said_with_it(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["nodes", "--scorer", "kubernetes", "--models", "m"]) == 2
-    assert "pass --kubeconfig at most" in capfd.readouterr().err
+    assert "pass --kubeconfig and --context at most" in capfd.readouterr().err

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 import yaml
+from typer.core import TyperGroup
 
 from deploy.release.bill_of_materials import image_extras
 from deploy.release.image import build_command
@@ -77,6 +78,7 @@ def test_the_shortcuts_of_k9s_are_commands_of_ours() -> None:
     plugins = yaml.safe_load((ROOT / "deploy" / "k9s" / "plugins.yaml").read_text())["plugins"]
     assert len({one["shortCut"] for one in plugins.values()}) == len(plugins) == 4
     command = typer.main.get_command(app)
+    assert isinstance(command, TyperGroup)
     for plugin in plugins.values():
         program, name, *rest = plugin["args"][1].partition(" 2>&1")[0].split()
         options = {option for one in command.commands[name].params for option in one.opts}

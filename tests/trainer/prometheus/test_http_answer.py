@@ -8,7 +8,14 @@ import msgspec
 import pytest
 
 from base.errors import InputError
-from trainer.prometheus.http_answer import NoPrometheusApi, QueryResult, TooManySamples, Transient, interpret
+from trainer.prometheus.http_answer import (
+    CredentialsRefused,
+    NoPrometheusApi,
+    QueryResult,
+    TooManySamples,
+    Transient,
+    interpret,
+)
 
 _URL = "http://prometheus:9090"
 
@@ -53,7 +60,7 @@ def test_a_good_answer_is_decoded(result_type: str) -> None:
         (200, b"[" * 100_000, Transient, "cut off or foreign"),
         (302, b"", InputError, "HTTP 302: is the URL right"),
         (400, _error("1:3: parse error"), InputError, r"pod_cpu \(1:3: parse error\): correct.*it is up"),
-        (401, b"<html><b>no</b></html>", InputError, r"refuses the credentials \(HTTP 401: no\)"),
+        (401, b"<html><b>no</b></html>", CredentialsRefused, r"refuses the credentials \(HTTP 401: no\)"),
         (404, b"404 page not found", NoPrometheusApi, "before /api/v1"),
         (422, _error("query processing would load too many samples into memory"), TooManySamples, "too many samples"),
         (422, _error("found duplicate series for the match group"), InputError, "cannot evaluate query pod_cpu"),

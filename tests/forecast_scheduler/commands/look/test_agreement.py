@@ -129,5 +129,5 @@ def test_a_cluster_without_pods_has_no_moves_and_stops_nothing(
     file.write_text(json.dumps(objects))
     found = document(known, file)
     assert found["not_computed"] == {} and found["moves"]["moves"] == [] and found["nodes"]["n_pods"] == 0
-    assert found["tonight"]["nodes"][0]["services"] == []
+    assert not found["tonight"]["nodes"][0]["services"]
     assert list(screen(found))
