@@ -61,7 +61,8 @@ def record_history(
             every = seconds_between(len(nodes))
             say(
                 f"recording CPU and memory of {len(nodes)} nodes and {len(listed.running())} pods into {history} every "
-                f"{every:g} s: {way.says}. Disk, network and log bytes are not measured. Ctrl-C ends it."
+                f"{every:g} s: {way.says}. Disk, network and log bytes are not measured. "
+                "A line comes each half hour; Ctrl-C ends it."
             )
             began = last_read(history) or datetime.fromtimestamp(clock(), UTC)
             if recording.n_days < 2:
@@ -84,7 +85,8 @@ def _line(now: Recorded) -> str:
     """Of half an hour."""
     share = f"{now.answered:,} of {now.asked:,} readings answered" if now.asked else "no node was read"
     why = f" (most often: {now.why_not})" if now.why_not else ""
-    until = "nothing new is stored" if now.until is None else f"{now.n_days} days until {now.until:%H:%M} UTC"
+    days = "1 calendar day" if now.n_days == 1 else f"{now.n_days} calendar days"
+    until = "nothing new is stored" if now.until is None else f"stored until {now.until:%H:%M} UTC, on {days}"
     return f"{until}: {now.n_pods:,} pods on {now.n_nodes} nodes, {share}{why}"
 
 
