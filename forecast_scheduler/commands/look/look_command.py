@@ -103,6 +103,8 @@ def look(
     clusters = chosen_clusters(shell.cluster_access(kubeconfig, None), context or ())
     if len(clusters) > 1 and (record or history) is not None:
         raise InputError("a history is of one cluster: name one context with --record and --history")
+    if record is not None and any(one is not None for one in (prometheus, html, history, json)):
+        raise InputError("--record shows and writes nothing else: leave --prometheus, --history, --html and --json out")
     if record is not None:
         from forecast_scheduler.recording.record_history import record_history
 

@@ -75,3 +75,15 @@ def test_a_page_that_cannot_be_written_is_refused_at_once(
 ) -> None:
     assert run(["look", "--kubeconfig", str(access.kubeconfig), "--html", "nowhere/look.html"]) == 2
     assert "there is no directory nowhere" in capfd.readouterr().err
+
+
+def test_a_recording_refuses_what_it_would_not_do(
+    access: ClusterAccess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in (
+        ["--html", str(tmp_path / "look.html")],
+        ["--json", str(tmp_path / "look.json")],
+        ["--prometheus", "http://x"],
+    ):
+        assert run(["look", "--kubeconfig", str(access.kubeconfig), "--record", str(tmp_path / "to"), *option]) == 2
+        assert "--record shows and writes nothing else" in " ".join(capsys.readouterr().err.split())
