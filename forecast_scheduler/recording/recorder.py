@@ -120,7 +120,10 @@ class Recorder:
         self._remember_running()
         with self._lock:
             self._cells.keep_only({node.name for node in nodes})
-        self._way.read([node.name for node in nodes if node.ready][:MOST_NODES], seconds, self._took)
+        ready = [node.name for node in nodes if node.ready]
+        with self._lock:
+            self._failed[f"only {MOST_NODES} nodes are recorded"] += len(ready[MOST_NODES:])
+        self._way.read(ready[:MOST_NODES], seconds, self._took)
 
     def tidy(self, seconds: float) -> None:
         """Close the cells that are over, and store them every half hour. seconds: that a round takes"""
@@ -141,7 +144,7 @@ class Recorder:
         with self._lock:
             answered, failed = self._answered, self._failed
             self._answered, self._failed = 0, Counter()
-        why_not = failed.most_common(1)[0][0] if failed else ""
+        why_not = failed.most_common(1)[0][0] if failed.total() else ""
         n_days, n_pods, n_nodes = self._recording.n_days, len(self._listed.running()), len(self._listed.nodes())
         self._told(Recorded(until, n_days, n_pods, n_nodes, answered, answered + failed.total(), why_not))
 

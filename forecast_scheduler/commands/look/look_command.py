@@ -95,7 +95,7 @@ def look(
                 source,
                 Inputs(access=access),
                 cluster=access.name(),
-                following=next_steps(kubeconfig, access.context, prometheus),
+                following=next_steps(kubeconfig, access.context, prometheus, config),
                 now=datetime.now(UTC),
                 progress=progress,
             ).to_json()
@@ -103,8 +103,11 @@ def look(
     clusters = chosen_clusters(shell.cluster_access(kubeconfig, None), context or ())
     if len(clusters) > 1 and (record or history) is not None:
         raise InputError("a history is of one cluster: name one context with --record and --history")
-    if record is not None and any(one is not None for one in (prometheus, html, history, json)):
-        raise InputError("--record shows and writes nothing else: leave --prometheus, --history, --html and --json out")
+    others = (prometheus, html, history, json)
+    if record is not None and (output_format.get() is not OutputFormat.TABLE or any(one is not None for one in others)):
+        raise InputError(
+            "--record shows and writes nothing else: leave --prometheus, --history, --html, --json and --output out"
+        )
     if record is not None:
         from forecast_scheduler.recording.record_history import record_history
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -16,6 +17,8 @@ from forecast_scheduler.reports.table_format import Column, printable, table_of
 from kube.client.cluster_access import ClusterAccess
 from kube.client.kubeconfig import context_names, kubectls_own
 from scorer.load_scale import UNKNOWN, percent
+
+logger = logging.getLogger(__name__)
 
 Figures = Mapping[str, Any]
 """A document of LookFigures, or of a cluster that could not be looked at: `cluster` and `error`."""
@@ -51,6 +54,9 @@ def look_at_each(
             yield look(one)
         except ForecastError as error:
             yield {"cluster": one.name(), "error": str(error)}
+        except Exception as error:  # a fault of ours with one cluster loses no other's figures
+            logger.exception("a look failed", extra={"cluster": one.name()})
+            yield {"cluster": one.name(), "error": f"{type(error).__name__}: {error}"}
 
 
 def clusters_table(looks: Sequence[Figures]) -> Table:

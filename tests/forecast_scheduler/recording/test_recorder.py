@@ -163,6 +163,18 @@ def test_a_slow_node_holds_up_no_other(plane: ControlPlane, world: World, tmp_pa
     assert frame[frame["node"] == "n2"]["cpu_cores"].notna().all()
 
 
+def test_nodes_beyond_the_most_are_said(
+    plane: ControlPlane, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forecast_scheduler.recording.recorder.MOST_NODES", 2)
+    world.now = MIDNIGHT + 10800
+    with recorder_of(plane, world, tmp_path) as driven:
+        driven.rounds(3, answering=2)
+        driven.recorder.store()
+    said = driven.told[-1]
+    assert (said.answered, said.asked, said.why_not) == (6, 9, "only 2 nodes are recorded")
+
+
 def test_who_may_not_ask_kubelets_is_told_the_ways_out(plane: ControlPlane, world: World, tmp_path: Path) -> None:
     """The right to nodes/metrics opens the kubelet's own port; the proxy asks for nodes/proxy."""
     lists = [

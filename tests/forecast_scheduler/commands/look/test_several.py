@@ -47,15 +47,17 @@ def test_a_cluster_that_fails_is_one_line_and_stops_no_other(access: ClusterAcce
     def look(one: ClusterAccess) -> dict[str, Any]:
         if one.name() == "prod-east":
             raise InputError("no metrics store")
+        if one.name() == "test":
+            raise ZeroDivisionError("of ours")
         return made_look(one.name())
 
     said = io.StringIO()
-    looks = list(look_at_each(chosen_clusters(access, ["prod-*"]), look, Console(file=said)))
-    assert said.getvalue().splitlines() == ["prod-east (1 of 2)", "prod-west (2 of 2)"]
-    assert list(failure_lines(looks)) == ["prod-east: no metrics store"]
+    looks = list(look_at_each(chosen_clusters(access, ["prod-*", "test"]), look, Console(file=said)))
+    assert said.getvalue().splitlines() == ["prod-east (1 of 3)", "prod-west (2 of 3)", "test (3 of 3)"]
+    assert list(failure_lines(looks)) == ["prod-east: no metrics store", "test: ZeroDivisionError: of ours"]
     table = clusters_table(looks)
-    failed, seen = cells_of(table)
-    assert table.title == "1 of 2 clusters"
+    failed, seen, _ = cells_of(table)
+    assert table.title == "1 of 3 clusters"
     assert failed == ["prod-east", *["\u2013"] * 8]
     assert seen == ["prod-west", "3", "2", "2", "7.14 %", "1.23 %", "48", "30", "3,412"]
 
@@ -84,6 +86,7 @@ def test_a_recording_refuses_what_it_would_not_do(
         ["--html", str(tmp_path / "look.html")],
         ["--json", str(tmp_path / "look.json")],
         ["--prometheus", "http://x"],
+        ["--output", "json"],
     ):
         assert run(["look", "--kubeconfig", str(access.kubeconfig), "--record", str(tmp_path / "to"), *option]) == 2
         assert "--record shows and writes nothing else" in " ".join(capsys.readouterr().err.split())
