@@ -151,7 +151,7 @@ class AutoscaleServing(ServingOptions):
 
 
 class AutoscaleOptions(SettingGroup):
-    """How `autoscale` runs."""
+    """Settings of the command `autoscale`."""
 
     serving: AutoscaleServing = Field(default_factory=AutoscaleServing)
 

@@ -194,7 +194,7 @@ def _columns(found: Sequence[tuple[float, float]]) -> tuple[Any, Floats]:
 
 
 def _facts(hour: PlayedHour, times: Ints) -> Iterator[MetricSeries]:
-    """What kube-state-metrics says."""
+    """Yield the series that kube-state-metrics has of pods and the node."""
     ones = np.ones(len(times))
     for number in range(len(hour.cores)):
         where = {"namespace": "app", "pod": f"pod-{number}"}

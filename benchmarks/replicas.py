@@ -141,7 +141,7 @@ def highest_ahead(values: Floats, steps: int) -> Floats:
 
 
 def play(services: Services, lead: float, ceiling: float, seed: int) -> Mapping[str, Outcome]:
-    """Play all autoscalers."""
+    """Play all autoscalers on the same load; returns what became of each, by its name."""
     rng = np.random.default_rng(seed)
     n_services, n_slots = services.by_slot.shape
     n_steps = round(n_slots * SLOT_SECONDS / STEP_SECONDS)

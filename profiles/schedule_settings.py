@@ -13,7 +13,7 @@ from scheduler.schedule_settings import LoopSettings
 
 
 class ScheduleSettings(LoopSettings):
-    """How `schedule` runs."""
+    """Settings of the command `schedule`."""
 
     colocation: GapOptions = Field(default_factory=GapOptions)
     job: JobOptions = Field(default_factory=JobOptions)

@@ -53,7 +53,7 @@ class ListPrice:
 
 
 class ListPrices:
-    """Implements PriceSource."""
+    """Prices of a dated table, by instance type or its family. Implements PriceSource."""
 
     def __init__(self, table: Iterable[ListPrice]) -> None:
         self._by_type: dict[str, list[ListPrice]] = {}

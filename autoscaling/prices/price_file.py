@@ -77,7 +77,7 @@ def parse_prices(text: str, currency: str, name: str) -> dict[str, float]:
 
 
 def _row(cells: dict[str, str], unit: str, currency: str) -> tuple[str, float]:
-    """Raises ValueError."""
+    """Return the key and the price of an hour of one row. Raises ValueError, which says what is wrong with it."""
     key = cells.get("nodes", "")
     if not key:
         raise ValueError("nodes is empty: write an instance type, a node group or labels")

@@ -56,5 +56,5 @@ def emptied_nodes(pods_on: Mapping[str, Collection[str]], moves: Iterable[tuple[
 
 
 def _weight(cores: float, memory_bytes: float) -> float:
-    """In GiB."""
+    """Return what of a node its price goes by, with cores counted in GiB (CORE_IN_GIB)."""
     return CORE_IN_GIB * cores + memory_bytes / _GIB

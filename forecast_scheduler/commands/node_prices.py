@@ -72,7 +72,7 @@ def _over_http(url: str) -> AskedService:
 
 
 def _opencost(service: AskedService) -> OpenCostPrices:
-    """Raises ServiceUnavailable, NotOpenCost."""
+    """Ask OpenCost for the prices of all nodes, once. Raises ServiceUnavailable, NotOpenCost."""
     with closing(service):
         return OpenCostPrices(prices_in(service.request("GET", ASSETS_PATH)))
 

@@ -1,7 +1,7 @@
 """OpenShift's own store, thanos-querier: it answers to the bearer token of a user or service account.
 
-Nobody but the cluster's administrators may create Services or Routes in the namespaces openshift-*, and the certificate
-of the server is checked, so the token goes to that server alone. Sources:
+Only the cluster's administrators may create Services or Routes in the namespaces openshift-*, and we check the
+certificate of the server, so the token goes to that server alone. Sources:
 https://docs.redhat.com/en/documentation/monitoring_stack_for_red_hat_openshift (accessing metrics as a developer),
 https://docs.redhat.com/en/documentation/openshift_container_platform (service CA certificates).
 """

@@ -17,7 +17,7 @@ from trainer.prometheus.clusters import dividing_labels, says_cluster
 
 _GONE_SHARE: Final = 0.1
 """Of our nodes: as many more with our value, or with our names on other machines, are nodes that left or were rebuilt
-in the minutes for which a store still shows them. A cluster of a tenth of our size cannot be told from them."""
+in the minutes for which a store still shows them. A cluster of a tenth of our size looks the same."""
 
 _SHOWN: Final = 5
 

@@ -36,8 +36,8 @@ _TRIED_FIRST: Final = 3
 """Nodes that are asked before the way through the proxy is given up: one may just be gone."""
 
 _WAY_OUT: Final = (
-    "grant get on nodes/proxy to whoever records, or install metrics-server and grant list on nodes and pods of "
-    "metrics.k8s.io; or install Prometheus (docs/operate/prometheus.md)"
+    "grant get on nodes/proxy to the user or account that records, or install metrics-server and grant list on nodes "
+    "and pods of metrics.k8s.io; or install Prometheus (docs/operate/prometheus.md)"
 )
 
 Took = Callable[[str, NodeReading | None, str], None]
@@ -61,7 +61,7 @@ class UsageWay(Protocol):
 
 
 class KubeletProxy:
-    """Through the API server's proxy of nodes."""
+    """Asks each kubelet through the API server's proxy of nodes. Implements UsageWay."""
 
     says = "kubelets through the API server's node proxy"
 
@@ -72,7 +72,7 @@ class KubeletProxy:
         self._under_way: dict[str, Future[None]] = {}
 
     def read_node(self, node: str) -> NodeReading:
-        """Raises ReadingFailed."""
+        """Ask one kubelet for its counters and memory. Raises ReadingFailed."""
         answer = send(
             self._api,
             "GET",
@@ -103,15 +103,18 @@ class KubeletProxy:
 
     def _one(self, node: str, took: Took) -> None:
         try:
-            reading, why = self.read_node(node), ""
+            reading = self.read_node(node)
         except ReadingFailed as error:
             took(node, None, str(error))
-            return
-        took(node, reading, why)
+        except Exception as error:  # on a thread, where it would be lost
+            logger.exception("a node was not read", extra={"node": node})
+            took(node, None, f"{type(error).__name__}: {error}")
+        else:
+            took(node, reading, "")
 
 
 class MetricsApi:
-    """Through metrics-server."""
+    """Reads all nodes at once from what metrics-server collects. Implements UsageWay."""
 
     says = "metrics.k8s.io"
 

@@ -70,7 +70,7 @@ def record_history(
                     f"first forecast: {first_forecast(began, calendar):%Y-%m-%d %H:%M %Z}, with `forecast-scheduler "
                     f"train --history {history}`"
                 )
-            recorder = Recorder(way, listed, recording, ended=ended, told=lambda now: say(_line(now)), clock=clock)
+            recorder = Recorder(way, listed, recording, ended=ended, report=lambda now: say(_line(now)), clock=clock)
             try:
                 recorder.run()
             except KeyboardInterrupt:

@@ -80,7 +80,7 @@ class Recorded:
 
 
 class Recorder:
-    """Runs until `ended` is set. told: called after every half hour. clock: unix seconds"""
+    """Runs until `ended` is set. report: called after every half hour. clock: unix seconds"""
 
     def __init__(
         self,
@@ -89,11 +89,11 @@ class Recorder:
         recording: GrowingHistory,
         *,
         ended: threading.Event,
-        told: Callable[[Recorded], None],
+        report: Callable[[Recorded], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._way, self._listed, self._recording = way, listed, recording
-        self._ended, self._told, self._clock = ended, told, clock
+        self._ended, self._report, self._clock = ended, report, clock
         self._lock = threading.Lock()  # of the cells and the counts
         self._cells = OpenCells()
         self._running: dict[int, Sequence[OwnedPod]] = {}  # by the beginning of the cell at whose end they ran
@@ -139,14 +139,14 @@ class Recorder:
             return self._answered
 
     def store(self) -> None:
-        """Bring what is recorded into the history, and tell."""
+        """Bring what is recorded into the history, and report it."""
         until = self._recording.store(datetime.fromtimestamp(self._clock(), UTC))
         with self._lock:
             answered, failed = self._answered, self._failed
             self._answered, self._failed = 0, Counter()
         why_not = failed.most_common(1)[0][0] if failed.total() else ""
         n_days, n_pods, n_nodes = self._recording.n_days, len(self._listed.running()), len(self._listed.nodes())
-        self._told(Recorded(until, n_days, n_pods, n_nodes, answered, answered + failed.total(), why_not))
+        self._report(Recorded(until, n_days, n_pods, n_nodes, answered, answered + failed.total(), why_not))
 
     def _took(self, node: str, reading: NodeReading | None, why: str) -> None:
         with self._lock:

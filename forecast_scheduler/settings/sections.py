@@ -62,7 +62,7 @@ class TrainSettings(SettingGroup):
 
 
 class ExtenderSettings(ExtenderServiceOptions, AnswerOptions):
-    """How `extender` runs."""
+    """Settings of the command `extender`."""
 
     scheduler_names: list[str] = Field(default_factory=lambda: ["default-scheduler"], min_length=1)
     """Profiles of kube-scheduler that ask the extender, by schedulerName; `explain` goes by them."""

@@ -32,7 +32,7 @@ TOKEN: Final = "open-sesame"
 
 
 class Store(Enum):
-    """Of `--store`."""
+    """Which metrics store runs in the local cluster: the values of `--store`."""
 
     PROMETHEUS = "prometheus"
     VICTORIAMETRICS = "victoriametrics"

@@ -18,7 +18,7 @@ from testing.servers.cluster_objects import Manifest
 from testing.servers.proxied_service import own_address
 
 _ADDRESS: Final = "ExternalIP"
-"""The type that kube-apiserver tries last: other addresses of a node must be of types that it is told to pass over."""
+"""The type that kube-apiserver tries last: for other addresses of a node, its options must pass over their types."""
 
 Page = Callable[[str], str]
 """Name of a node -> what its kubelet says; "" = it answers with status 500."""

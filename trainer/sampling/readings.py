@@ -75,8 +75,8 @@ def read_resource_metrics(text: str, at: float) -> NodeReading:
             if is_node != (series == NODE) or (not is_node and not all(series[:2])):
                 raise UnreadableText(f"{name} has the labels {', '.join(sorted(labels)) or 'none'}")
             if math.isfinite(value) and value >= 0:
-                told = timestamp if timestamp is not None and abs(timestamp - at) <= _MOST_SKEW_SECONDS else at
-                (cpu if name.endswith(_CPU) else memory)[series] = Measured(value, told)
+                measured_at = timestamp if timestamp is not None and abs(timestamp - at) <= _MOST_SKEW_SECONDS else at
+                (cpu if name.endswith(_CPU) else memory)[series] = Measured(value, measured_at)
     except (ValueError, LookupError, OverflowError) as error:
         raise UnreadableText(f"it is no text of metrics: {' '.join(str(error).split())[:120]}") from error
     if NODE not in cpu:

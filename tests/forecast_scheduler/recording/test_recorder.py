@@ -75,20 +75,20 @@ class Driven:
 
     world: World
     recorder: Recorder
-    told: list[Recorded]
+    reports: list[Recorded]
 
     def rounds(self, minutes: int, *, answering: int = len(NODES)) -> None:
         for _ in range(round(minutes * 60 / STEP)):
             before = self.recorder.answered
             self.recorder.round(0.0)
-            assert eventually(lambda: self.recorder.answered == before + answering, 30), self.told  # noqa: B023
+            assert eventually(lambda: self.recorder.answered == before + answering, 30), self.reports  # noqa: B023
             self.world.now += STEP
             self.recorder.tidy(0.0)
 
 
 @contextmanager
 def recorder_of(plane: ControlPlane, world: World, history: Path) -> Iterator[Driven]:
-    api, listed, told = ClusterAccess(plane.kubeconfig).client(connections=12), ListedPods(), list[Recorded]()
+    api, listed, reports = ClusterAccess(plane.kubeconfig).client(connections=12), ListedPods(), list[Recorded]()
     source = KubernetesSource(api, listed)
     source.start()
     ended = threading.Event()
@@ -98,7 +98,9 @@ def recorder_of(plane: ControlPlane, world: World, history: Path) -> Iterator[Dr
     recording.resume(datetime.fromtimestamp(world.now, UTC))
     try:
         yield Driven(
-            world, Recorder(way, listed, recording, ended=ended, told=told.append, clock=lambda: world.now), told
+            world,
+            Recorder(way, listed, recording, ended=ended, report=reports.append, clock=lambda: world.now),
+            reports,
         )
     finally:
         way.close()
@@ -134,7 +136,7 @@ def test_half_an_hour_of_three_kubelets_is_what_they_used(plane: ControlPlane, w
     assert gone[[20, 25]].isna().all() and gone[[10, 35]].notna().all() and not (gone == 0).any()
     nodes = _usage(tmp_path, "nodes.parquet")
     assert len(nodes[nodes["node"] == "n2"]) < len(nodes[nodes["node"] == "n3"])
-    assert {one.why_not for one in driven.told} != {""}
+    assert {one.why_not for one in driven.reports} != {""}
 
 
 def test_a_recorder_that_is_killed_goes_on_where_it_was(plane: ControlPlane, world: World, tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_a_recorder_that_is_killed_goes_on_where_it_was(plane: ControlPlane, wor
         driven.recorder.store()
     minutes = set(_usage(tmp_path)["minute"].astype(int))
     assert {60, 65, 70} <= minutes and {80, 85} <= minutes
-    assert driven.told[-1].until == datetime(2026, 11, 30, 1, 30, tzinfo=UTC)
+    assert driven.reports[-1].until == datetime(2026, 11, 30, 1, 30, tzinfo=UTC)
 
 
 def test_a_slow_node_holds_up_no_other(plane: ControlPlane, world: World, tmp_path: Path) -> None:
@@ -171,7 +173,7 @@ def test_nodes_beyond_the_most_are_said(
     with recorder_of(plane, world, tmp_path) as driven:
         driven.rounds(3, answering=2)
         driven.recorder.store()
-    said = driven.told[-1]
+    said = driven.reports[-1]
     assert (said.answered, said.asked, said.why_not) == (6, 9, "only 2 nodes are recorded")
 
 

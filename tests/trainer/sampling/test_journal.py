@@ -107,10 +107,10 @@ def test_a_killed_process_loses_no_cell_that_was_closed(tmp_path: Path) -> None:
         path = tmp_path / "recording" / f"{_DAY}.cells"
         assert eventually(lambda: path.exists() and path.stat().st_size > 2_000, 60)
         process.send_signal(signal.SIGKILL)
-        told = process.stdout.read().split()
+        written = process.stdout.read().split()
     found = Journal(tmp_path, _DAY).open()
     assert found[0] == _POD
-    assert len(found) - 1 >= len(told) > 10
+    assert len(found) - 1 >= len(written) > 10
     assert found[1:] == [_cell(300 * number) for number in range(len(found) - 1)]
 
 
