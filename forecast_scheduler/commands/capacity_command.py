@@ -105,13 +105,14 @@ def capacity(
     from autoscaling.capacity.nodes_needed import capacity as search
     from forecast_scheduler.commands.fitted_history import fit_options, prepare_coming_week, prepare_history
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
-    from forecast_scheduler.commands.node_prices import price_groups
+    from forecast_scheduler.commands.node_prices import read_price_sources
     from forecast_scheduler.reports.history_tables import capacity_lines, capacity_tables
     from scorer.replay.window import playable_days
 
     replay, hot = shell.settings.replay, shell.settings.hot_share
     options = shell.settings.capacity if target is None else shell.settings.capacity.replace(target=target)
     failure = None if lose_nodes is None and lose_zone is None else NodeLoss(lose_nodes or 0, lose_zone or 0)
+    sources = read_price_sources(shell.settings.prices, given=given)
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)
         known = files.history(progress=progress)
@@ -127,7 +128,7 @@ def capacity(
             options,
             seed=replay.seed if seed is None else seed,
             group=group,
-            prices=price_groups(shell.settings.prices, known, prepared.recording, given=given),
+            prices=sources.price_groups(known, prepared.recording),
             cheapest=bool(given),
             failure=failure,
             progress=progress,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from autoscaling.capacity.node_cost import GroupPrices, recorded_nodes
@@ -25,14 +26,56 @@ _OPENCOST_SECONDS = 10.0
 """It asks Prometheus for the answer, one to three seconds for some hundred nodes."""
 
 
-def read_node_prices(
+@dataclass(frozen=True, slots=True)
+class PriceSources:
+    """All that the settings and the command line say of prices, read once; `sources` in the order of being asked.
+
+    given : prices of an hour by key, of the command line
+    notes : what a reader should know of the sources, such as one that does not answer
+    """
+
+    currency: str
+    sources: tuple[PriceSource, ...]
+    given: Mapping[str, float]
+    notes: tuple[str, ...]
+
+    def price(self, nodes: Iterable[PricedNode]) -> NodePrices:
+        """Price each node from the first source that knows it."""
+        return price_nodes(nodes, self.sources, self.currency, self.notes)
+
+    def price_cluster(self, tables: LiveTables) -> NodePrices:
+        """Price the nodes of a cluster that was read."""
+        with tables.reading() as cluster:
+            nodes = [PricedNode.of(node) for node in cluster.state.nodes if node is not None]
+        return self.price(sorted(nodes, key=lambda node: node.name))
+
+    def price_groups(
+        self,
+        history: History,
+        recording: Recording,
+        labels: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    ) -> GroupPrices:
+        """Price the nodes of a recording, which has no labels: by node group, or by OpenCost's names.
+
+        labels : by node name, of a cluster that is there, too
+        Raises InputError: a group of the command line that is not in the window, or one of several without a price.
+        """
+        groups = node_groups(recording)
+        for name in self.given:
+            chosen_group(groups, name)
+        prices = GroupPrices.of(self.price(recorded_nodes(history.nodes, recording, labels)))
+        if self.given and (unpriced := [one.name for one in groups if one.name not in prices.per_hour]):
+            raise InputError(f"node group {unpriced[0]!r} has no price: give one to each group, or leave prices out")
+        return prices
+
+
+def read_price_sources(
     options: PriceOptions,
-    nodes: Iterable[PricedNode],
     *,
-    given: Mapping[str, float] | None = None,
+    given: Mapping[str, float] = MappingProxyType({}),
     connect: Callable[[str], AskedService] | None = None,
-) -> NodePrices:
-    """Price each node from the first source that knows it: `given`, settings, file, OpenCost, list prices.
+) -> PriceSources:
+    """Read all sources, in their order: `given`, settings, file, OpenCost, list prices.
 
     given   : prices of an hour by key, as `prices.per_hour` has them: of the command line
     connect : to OpenCost at an address; None = over HTTP from here
@@ -57,14 +100,7 @@ def read_node_prices(
         sources.append(ListPrices(shipped_table()))
     elif options.list_prices:
         notes.append(f"prices: list prices are in {LIST_CURRENCY}, the report is in {options.currency}: not used")
-    return price_nodes(nodes, sources, options.currency, notes)
-
-
-def live_prices(options: PriceOptions, tables: LiveTables) -> NodePrices:
-    """Price the nodes of a cluster that was read. Raises InputError, as read_node_prices."""
-    with tables.reading() as cluster:
-        nodes = [PricedNode.of(node) for node in cluster.state.nodes if node is not None]
-    return read_node_prices(options, sorted(nodes, key=lambda node: node.name))
+    return PriceSources(options.currency, tuple(sources), given, tuple(notes))
 
 
 def _over_http(url: str) -> AskedService:
@@ -75,26 +111,3 @@ def _opencost(service: AskedService) -> OpenCostPrices:
     """Ask OpenCost for the prices of all nodes, once. Raises ServiceUnavailable, NotOpenCost."""
     with closing(service):
         return OpenCostPrices(prices_in(service.request("GET", ASSETS_PATH)))
-
-
-def price_groups(
-    options: PriceOptions,
-    history: History,
-    recording: Recording,
-    labels: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-    *,
-    given: Mapping[str, float] | None = None,
-) -> GroupPrices:
-    """Price the nodes of a recording, which has no labels: by node group, or by OpenCost's names.
-
-    labels : by node name, of a cluster that is there, too
-    given  : of `--price`
-    Raises InputError: a group that is not in the window, or one of several without a price.
-    """
-    groups = node_groups(recording)
-    for name in given or ():
-        chosen_group(groups, name)
-    prices = GroupPrices.of(read_node_prices(options, recorded_nodes(history.nodes, recording, labels), given=given))
-    if given and (unpriced := [one.name for one in groups if one.name not in prices.per_hour]):
-        raise InputError(f"node group {unpriced[0]!r} has no price: give one to each group, or leave prices out")
-    return prices

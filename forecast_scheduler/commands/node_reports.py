@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from autoscaling.prices.node_prices import NodePrices
 from autoscaling.prices.price_settings import PriceOptions
-from forecast_scheduler.commands.node_prices import live_prices
+from forecast_scheduler.commands.node_prices import read_price_sources
 from forecast_scheduler.commands.policy.followed_policies import read_policies
 from forecast_scheduler.commands.remote_server import Answer, AskedService, asked_server
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
@@ -65,7 +65,7 @@ class LocalNodeReports:
         self.nodes, self.node_report = scorer.nodes, scorer.node_report
 
     def prices(self) -> NodePrices:
-        return live_prices(self._options, self.scorer.tables)
+        return read_price_sources(self._options).price_cluster(self.scorer.tables)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from base.errors import InputError, StoreError
 from base.object_store import ObjectStore
 from forecast.history import History
 from forecast.resources import CPU, MEMORY
-from forecast_scheduler.commands.node_prices import read_node_prices
+from forecast_scheduler.commands.node_prices import read_price_sources
 from forecast_scheduler.settings.document import Settings
 from trainer.promised_saving import PromisedSaving, last_promise
 from trainer.run_report.saving import RealisedSaving, realised_saving
@@ -35,7 +35,7 @@ def saving_since(settings: Settings, store: ObjectStore, history: History) -> Re
             PricedNode(name, {}, cores[row], memory[row], shape_name(cores[row], memory[row]))
             for row, name in enumerate(history.nodes)
         ]
-        prices = GroupPrices.of(read_node_prices(settings.prices, nodes))
+        prices = GroupPrices.of(read_price_sources(settings.prices).price(nodes))
     except (InputError, StoreError) as error:
         logger.warning("what was saved is not reported", extra={"error": str(error)})
         return None

@@ -125,7 +125,7 @@ def _place_anew(
 ) -> None:
     from forecast_scheduler.commands.fitted_history import fit_options
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
-    from forecast_scheduler.commands.node_prices import price_groups
+    from forecast_scheduler.commands.node_prices import read_price_sources
     from forecast_scheduler.commands.run_replay import (
         capacity_of,
         configured_setup,
@@ -136,6 +136,7 @@ def _place_anew(
     from forecast_scheduler.reports.money import NODES_STAY, capacity_money_lines, money_lines
     from scorer.replay.window import playable_days
 
+    sources = read_price_sources(shell.settings.prices)
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)
         known = files.history(progress=progress)
@@ -150,7 +151,7 @@ def _place_anew(
             options=fit_options(shell.settings),
             progress=progress,
         )
-        prices = price_groups(shell.settings.prices, known, played.recording)
+        prices = sources.price_groups(known, played.recording)
         needed = capacity_of(played, shell.settings.capacity, prices, progress) if capacity else None
     tell_what_was_cleaned(shell, files)
     shell.show(replay_tables(played))

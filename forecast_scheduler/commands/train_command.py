@@ -187,11 +187,8 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
         )
     for finding in report.findings:
         _note(shell, str(finding))
-    for line in (*trained.remarks, *report.capacities.lines()):
+    for line in trained.remarks_on_input():
         _note(shell, line)
-    for condition in report.regression.values():
-        if condition.is_poor:
-            _note(shell, condition.advice)
     reasons: dict[str, list[str]] = {}
     for name, result in night.gate.results.items() if night.published else ():
         reasons.setdefault(result.reason, []).append(name)

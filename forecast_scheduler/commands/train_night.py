@@ -137,6 +137,14 @@ class Trained:
     files: HistoryFiles
     history: History
 
+    def remarks_on_input(self) -> Iterator[str]:
+        """Yield what makes the forecast uncertain beside the findings: what is missing, assumed or hard to part."""
+        yield from self.remarks
+        yield from self.report.capacities.lines()
+        for condition in self.report.regression.values():
+            if condition.is_poor:
+                yield condition.advice
+
 
 def train_night(
     settings: Settings,

@@ -18,7 +18,7 @@ from forecast_scheduler.commands.look import hottest, recorded_days
 from forecast_scheduler.commands.look.figures import LookFigures, NextStep
 from forecast_scheduler.commands.look.learning import Learned, learned
 from forecast_scheduler.commands.look.parts import LookParts
-from forecast_scheduler.commands.node_prices import live_prices, price_groups, read_node_prices
+from forecast_scheduler.commands.node_prices import PriceSources, read_price_sources
 from forecast_scheduler.commands.rebalance.open_planning import Planning, open_planning
 from forecast_scheduler.commands.rebalance.plan_once import plan_money, planned
 from forecast_scheduler.commands.requests.requests_of_cluster import recommended
@@ -60,7 +60,7 @@ def look_at(
     Raises InputError where the source cannot be read, or has too little to learn from. What cannot be computed
     stops nothing else.
     """
-    read_node_prices(settings.prices, ())  # what is wrong with them is said before the minutes of work
+    prices = read_price_sources(settings.prices)  # what is wrong with them is said before the minutes of work
     parts = LookParts(progress)
     with learned(settings, source, now=now, progress=parts.progress) as known:
         return figures_of(
@@ -69,6 +69,7 @@ def look_at(
             cluster=cluster,
             store=store_words(str(source) if isinstance(source, Path) else source.url),
             following=following,
+            prices=prices,
             now=now,
             parts=parts,
         )
@@ -81,13 +82,14 @@ def figures_of(
     cluster: str,
     store: str,
     following: tuple[NextStep, ...],
+    prices: PriceSources,
     now: datetime,
     parts: LookParts,
 ) -> LookFigures:
     """Return what there is to say of a cluster by what was learned; see look_at."""
     trained, why = known.trained, dict[str, str]()
-    labels, of_cluster = _of_cluster(known, replace(inputs, models=known.models), why, parts)
-    sections = of_cluster | _of_history(known, labels, why, parts)
+    labels, of_cluster = _of_cluster(known, replace(inputs, models=known.models), prices, why, parts)
+    sections = of_cluster | _of_history(known, labels, prices, why, parts)
     return LookFigures(
         cluster=cluster,
         made_at=now.astimezone(trained.history.calendar.zone).isoformat(timespec="seconds"),
@@ -101,7 +103,9 @@ def figures_of(
     )
 
 
-def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str], parts: LookParts) -> tuple[Labels, dict[str, Any]]:
+def _of_cluster(
+    known: Learned, inputs: Inputs, sources: PriceSources, why: dict[str, str], parts: LookParts
+) -> tuple[Labels, dict[str, Any]]:
     """The labels of nodes, and sections that need the cluster as it is now, from one reading of it."""
     seven = {"rebalance": {"budget": {"most": min(MOST_MOVES, known.settings.rebalance.budget.most)}}}
     settings = with_options(known.settings, seven)
@@ -114,7 +118,7 @@ def _of_cluster(known: Learned, inputs: Inputs, why: dict[str, str], parts: Look
             why |= dict.fromkeys(_OF_CLUSTER, str(error))
             return {}, {}
         scorer = planning.scorer
-        prices = live_prices(settings.prices, scorer.tables)
+        prices = sources.price_cluster(scorer.tables)
         sections = dict(
             _computed(
                 {
@@ -140,7 +144,9 @@ def _moves(planning: Planning, settings: Settings, prices: NodePrices) -> dict[s
     return {"most": budget.most, **found, "money": plan_money(planning, made, prices)}
 
 
-def _of_history(known: Learned, labels: Labels, why: dict[str, str], parts: LookParts) -> dict[str, Any]:
+def _of_history(
+    known: Learned, labels: Labels, sources: PriceSources, why: dict[str, str], parts: LookParts
+) -> dict[str, Any]:
     """Sections that need the recorded days alone, but for prices: these go by the labels of nodes, by name."""
     trained, settings, progress = known.trained, known.settings, parts.progress
     doctor = {"doctor": lambda: examine(trained.history, trained.files.report, trained.files.cut).to_json()}
@@ -158,7 +164,7 @@ def _of_history(known: Learned, labels: Labels, why: dict[str, str], parts: Look
                 "capacity": lambda: recorded_days.nodes_needed(
                     prepared,
                     settings,
-                    price_groups(settings.prices, trained.history, prepared.recording, labels),
+                    sources.price_groups(trained.history, prepared.recording, labels),
                     progress,
                 ),
             },
@@ -202,11 +208,7 @@ def _remarks(trained: Trained) -> Iterator[str]:
             f"{trained.night.readiness.measured_days} of 7 days are measured: the model leans on requests and on what "
             "similar services use"
         )
-    yield from trained.remarks
-    yield from trained.report.capacities.lines()
-    for condition in trained.report.regression.values():
-        if condition.is_poor:
-            yield condition.advice
+    yield from trained.remarks_on_input()
     if reading := trained.reading:
         for day, reason in reading.unreadable.items():
             yield f"{day} could not be read: {reason}"

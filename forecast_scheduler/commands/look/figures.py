@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 Section = Mapping[str, Any] | None
@@ -62,22 +62,11 @@ class LookFigures:
 
     def to_json(self) -> dict[str, Any]:
         """The figures as `look --json` writes them."""
-        return {
-            "cluster": self.cluster,
-            "made_at": self.made_at,
-            "store": self.store,
-            "history": dict(self.history),
-            "nodes": self.nodes,
-            "tonight": self.tonight,
-            "week": self.week,
-            "placing": self.placing,
-            "moves": self.moves,
-            "requests": self.requests,
-            "capacity": self.capacity,
-            "doctor": self.doctor,
-            "remarks": list(self.remarks),
-            "money": self.money,
-            "not_computed": dict(self.not_computed),
-            "next": [asdict(one) for one in self.next],
-            "seconds": dict(self.seconds),
-        }
+        return {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+
+
+def _plain(value: object) -> object:
+    """Return a value of a field as JSON has it: lists for tuples, objects for mappings."""
+    if isinstance(value, tuple):
+        return [asdict(one) if isinstance(one, NextStep) else one for one in value]
+    return dict(value) if isinstance(value, Mapping) else value

@@ -11,7 +11,7 @@ from rich.table import Table
 from autoscaling.prices.node_prices import NodePrices
 from autoscaling.prices.worth import emptied_nodes
 from base.errors import InputError
-from forecast_scheduler.commands.node_prices import live_prices
+from forecast_scheduler.commands.node_prices import read_price_sources
 from forecast_scheduler.commands.rebalance.open_planning import Planning, open_planning
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.reports.money import money_lines, monthly, nodes_text
@@ -34,9 +34,10 @@ def plan_once(settings: Settings, inputs: Inputs) -> tuple[MadePlan, MoveCurve, 
 
     Raises InputError where there is no forecast.
     """
+    sources = read_price_sources(settings.prices)
     with open_planning(settings, inputs) as planning:
         made, curve = planned(planning)
-        return made, curve, plan_money(planning, made, live_prices(settings.prices, planning.scorer.tables))
+        return made, curve, plan_money(planning, made, sources.price_cluster(planning.scorer.tables))
 
 
 def planned(planning: Planning) -> tuple[MadePlan, MoveCurve]:

@@ -19,7 +19,7 @@ from autoscaling.requests.pod_resources import PodContainers, read_containers
 from autoscaling.requests.recommendation_report import RequestReport, report_on
 from base.errors import InputError
 from forecast.service_key import ServiceKey
-from forecast_scheduler.commands.node_prices import live_prices
+from forecast_scheduler.commands.node_prices import read_price_sources
 from forecast_scheduler.commands.output_format import ManifestFormat
 from forecast_scheduler.commands.render.pod_object import pods_of_cluster_file
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
@@ -49,11 +49,12 @@ def report_from_cluster(
     settings: Settings, inputs: Inputs, manifests: ManifestFormat | None
 ) -> tuple[RequestReport, Manifests | None]:
     """The report and, if a format of manifests is given, these. Raises InputError where there is no forecast."""
+    sources = read_price_sources(settings.prices)
     with open_scorer(settings, inputs) as (scorer, background):
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
         scorer.tables.tick()
-        report, pods = recommended(settings, scorer, live_prices(settings.prices, scorer.tables))
+        report, pods = recommended(settings, scorer, sources.price_cluster(scorer.tables))
     if manifests is None:
         return report, None
     wanted = {one.service: pods[one.service] for one in report.found if one.because is None}

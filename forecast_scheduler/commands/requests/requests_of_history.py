@@ -9,7 +9,7 @@ from autoscaling.requests.expected_use import recorded_use
 from autoscaling.requests.recommendation_report import RequestReport, report_on
 from forecast_scheduler.commands.fitted_history import fit_options, prepare_history
 from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
-from forecast_scheduler.commands.node_prices import price_groups
+from forecast_scheduler.commands.node_prices import read_price_sources
 from forecast_scheduler.commands.shell import Shell
 from scorer.replay.window import playable_days
 
@@ -23,7 +23,7 @@ def report_from_history(shell: Shell, directory: Path, at: datetime | None, days
         hot, fitting = shell.settings.hot_share, fit_options(shell.settings)
         prepared = prepare_history(files, known, fitting, at=at, days=n_days, hot=hot, progress=progress)
         use, settings = recorded_use(known, prepared), shell.settings
-        prices = price_groups(settings.prices, known, prepared.recording).recorded
+        prices = read_price_sources(settings.prices).price_groups(known, prepared.recording).recorded
         report = report_on(use, settings.requests, hot, settings.excluded, prices, prepared.recording)
     tell_what_was_cleaned(shell, files)
     return report

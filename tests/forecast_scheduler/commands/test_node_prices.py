@@ -12,7 +12,7 @@ import pytest
 from autoscaling.prices.price_settings import PriceOptions
 from base.errors import InputError
 from forecast_scheduler.commands import node_prices
-from forecast_scheduler.commands.node_prices import read_node_prices
+from forecast_scheduler.commands.node_prices import read_price_sources
 from tests.autoscaling.prices.priced_nodes import node
 
 NODES = [node("one", "m5.xlarge"), node("two", "m5.xlarge"), node("three", "own", 3, 3)]
@@ -54,15 +54,15 @@ def test_the_sources_are_asked_in_their_order(tmp_path: Path) -> None:
     file.write_text("nodes,per_month,currency\n3 cores, 3 GiB,730,USD\n".replace("3 cores, 3 GiB", '"3 cores, 3 GiB"'))
     answer = json.dumps({"code": 200, "data": {"a": ASSET}}).encode()
     with opencost(answer) as url:
-        found = read_node_prices(PriceOptions(file=file, opencost=url), NODES)
+        found = read_price_sources(PriceOptions(file=file, opencost=url)).price(NODES)
         assert {name: (price.per_hour, price.source) for name, price in found.by_node.items()} == {
             "one": (0.192, "list price of AWS, us-east-1, 2026-07-20"),
             "two": (0.5, "OpenCost, last 24 h"),
             "three": (1.0, "file prices.csv"),
         }
         options = PriceOptions(file=file, opencost=url, per_hour={"m5.xlarge": 0.1})
-        assert read_node_prices(options, NODES).by_node["two"].source == "settings"
-        assert read_node_prices(options, NODES, given={"m5.xlarge": 0.2}).by_node["two"].source == "--price"
+        assert read_price_sources(options).price(NODES).by_node["two"].source == "settings"
+        assert read_price_sources(options, given={"m5.xlarge": 0.2}).price(NODES).by_node["two"].source == "--price"
     assert found.notes == ()
 
 
@@ -81,7 +81,7 @@ def test_an_opencost_that_fails_costs_its_prices_and_a_note(
 ) -> None:
     monkeypatch.setattr(node_prices, "_OPENCOST_SECONDS", 0.3)
     with opencost(body, status) as url:
-        found = read_node_prices(PriceOptions(opencost=url), NODES)
+        found = read_price_sources(PriceOptions(opencost=url)).price(NODES)
     assert found.by_node.keys() == {"one", "two"}
     (note,) = found.notes
     assert note.startswith("prices: left out, ") and url in note and says in note
@@ -90,16 +90,16 @@ def test_an_opencost_that_fails_costs_its_prices_and_a_note(
 def test_an_opencost_that_is_dead_is_said_and_a_url_that_is_none_is_refused() -> None:
     with opencost(b"") as url:
         pass
-    assert "does not answer" in read_node_prices(PriceOptions(opencost=url), NODES).notes[0]
+    assert "does not answer" in read_price_sources(PriceOptions(opencost=url)).price(NODES).notes[0]
     with pytest.raises(InputError, match="is not a URL"):
-        read_node_prices(PriceOptions(opencost="opencost:9003"), NODES)
+        read_price_sources(PriceOptions(opencost="opencost:9003")).price(NODES)
 
 
 def test_list_prices_are_not_mixed_into_another_currency() -> None:
-    found = read_node_prices(PriceOptions(currency="EUR", per_hour={"own": 0.3}), NODES)
+    found = read_price_sources(PriceOptions(currency="EUR", per_hour={"own": 0.3})).price(NODES)
     assert found.by_node.keys() == {"three"} and found.currency == "EUR"
     assert found.notes == ("prices: list prices are in USD, the report is in EUR: not used",)
-    assert read_node_prices(PriceOptions(currency="EUR", list_prices=False), NODES).notes == ()
+    assert read_price_sources(PriceOptions(currency="EUR", list_prices=False)).price(NODES).notes == ()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from forecast_scheduler.commands.look.figures import NextStep
 from forecast_scheduler.commands.look.learning import Learned
 from forecast_scheduler.commands.look.parts import LookParts
 from forecast_scheduler.commands.look.screen import screen
+from forecast_scheduler.commands.node_prices import read_price_sources
 from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.commands.train_night import train_night
 from forecast_scheduler.settings.document import ModelsSettings, Settings
@@ -56,6 +57,7 @@ def document(known: Learned, cluster: Path) -> dict[str, Any]:
         cluster="evening",
         store="recorded",
         following=(NextStep("nightly", "train"),),
+        prices=read_price_sources(known.settings.prices),
         now=datetime.now(UTC),
         parts=LookParts(silent),
     ).to_json()
