@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -227,15 +227,24 @@ def reference(of: HorizontalAutoscaler) -> dict[str, str]:
     return {**kind, "namespace": of.namespace, "name": of.name, "uid": of.uid}
 
 
-def read_page(body: bytes, asking: frozenset[str]) -> tuple[list[HorizontalAutoscaler], str]:
-    """The autoscalers of a page that can be read, and the token of the next page. asking: namespaces that ask"""
+class AutoscalerPage(NamedTuple):
+    """found: the autoscalers that can be read; unreadable: how many cannot; token: of the next page, '' = the last"""
+
+    found: list[HorizontalAutoscaler]
+    unreadable: int
+    token: str
+
+
+def read_page(body: bytes, asking: frozenset[str]) -> AutoscalerPage:
+    """Read a page of the list. asking: namespaces that ask"""
     page = msgspec.json.decode(body, type=_Page)
-    found = [one for raw in page.items or () if (one := read(bytes(raw), asking)) is not None]
-    return found, page.metadata.next or ""
+    all_of_it = [read(bytes(raw), asking) for raw in page.items or ()]
+    found = [one for one in all_of_it if one is not None]
+    return AutoscalerPage(found, len(all_of_it) - len(found), page.metadata.next or "")
 
 
 def read(body: bytes, asking: frozenset[str]) -> HorizontalAutoscaler | None:
-    """One of them; None = it cannot be read, or scales nothing that could be a service."""
+    """One of them; None = it cannot be read."""
     try:
         made = msgspec.json.decode(body, type=_Object)
         return _made(made, asking)

@@ -97,6 +97,7 @@ class MinReplicasHand:
         self._events, self._raising = events, Raising(options, excluded)
         self._said: dict[str, str] = {}  # UID -> why it kept its minimum, as the last event said
         self._none_asks = FailureNotice(logger, "no minReplicas is raised")
+        self._cannot_read = FailureNotice(logger, "HorizontalPodAutoscalers are left out", "all can be read again")
         self.done: Final[Counter[str]] = Counter()
         self.kept: Counter[str] = Counter()
         self.raised = 0
@@ -215,12 +216,18 @@ class MinReplicasHand:
 
     async def _listed(self, asking: frozenset[str]) -> list[HorizontalAutoscaler]:
         found: list[HorizontalAutoscaler] = []
-        token = ""
+        unreadable, token = 0, ""
         while True:
-            page, token = read_page(await self._get(list_path(token), "autoscalers were not listed"), asking)
-            found += page
+            page = read_page(await self._get(list_path(token), "autoscalers were not listed"), asking)
+            found += page.found
+            unreadable, token = unreadable + page.unreadable, page.token
             if not token:
-                return found
+                break
+        if unreadable:
+            self._cannot_read.failed(f"{unreadable} of {unreadable + len(found)} have fields that we do not know")
+        else:
+            self._cannot_read.succeeded()
+        return found
 
     async def _get(self, path: str, what: str) -> bytes:
         return required(await request_with_retries(self._session, "GET", path, seconds=self._seconds), what).body

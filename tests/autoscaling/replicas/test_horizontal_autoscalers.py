@@ -134,6 +134,6 @@ def test_one_that_cannot_be_read_hides_no_other() -> None:
     broken["spec"]["maxReplicas"] = "many"
     other = manifest("other", spec={"scaleTargetRef": {}})
     page = {"items": [broken, other, manifest("s1")], "metadata": {"continue": "next"}}
-    found, token = read_page(json.dumps(page).encode(), frozenset())
-    assert ([one.name for one in found], token) == (["s1"], "next")
+    found, unreadable, token = read_page(json.dumps(page).encode(), frozenset())
+    assert ([one.name for one in found], unreadable, token) == (["s1"], 2, "next")
     assert read(b"{}", frozenset()) is None
